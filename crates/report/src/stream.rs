@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tamis_make::number;
 use tamis_read::calendar;
-use tamis_stream::{Batch, Judged, Report, Status};
+use tamis_stream::{Batch, Judged, Lag, Report, Status};
 
 use crate::Table;
 use crate::facts::Facts;
@@ -80,14 +80,14 @@ fn status_json(status: &Status) -> Value {
         "keys": fill.map(|fill| fill.keys), "rate": fill.map(|fill| fill.rate),
         "fill": fill.map(|fill| fill.fill), "bytes": fill.map(|fill| fill.bytes),
         "groups": fill.map(|fill| fill.groups), "overfull": fill.map(|fill| fill.overfull),
-        "lag": lag(status),
+        "lag": lag(status, Lag::bytes), "lag_messages": lag(status, Lag::messages),
         "window": window_json(status),
     })
 }
 
-/// Bytes that wait, by stream.
-fn lag(status: &Status) -> Value {
-    status.lag.iter().map(|(role, bytes)| (role.name().to_owned(), json!(bytes))).collect()
+/// What waits, by stream: bytes of files, or messages of topics.
+fn lag(status: &Status, of: fn(Lag) -> Option<u64>) -> Value {
+    status.lag.iter().map(|(role, lag)| (role.name().to_owned(), json!(lag.and_then(of)))).collect()
 }
 
 fn window_json(status: &Status) -> Option<Value> {
@@ -110,7 +110,7 @@ pub fn batch_json(batch: &Batch, status: &Status) -> Value {
         "batch": batch.batch, "rows": batch.rows, "queries": batch.queries, "distinct": batch.distinct,
         "answers": batch.answers, "removed": batch.removed, "missing": batch.missing, "seconds": batch.time.as_secs_f64(), "replayed": batch.replayed,
         "rows_in_all": status.rows, "queries_in_all": status.queries,
-        "lag": lag(status),
+        "lag": lag(status, Lag::bytes), "lag_messages": lag(status, Lag::messages),
         "fill": fill.map(|fill| fill.fill), "rate": fill.map(|fill| fill.rate),
         "enlarged_in_all": status.enlarged, "window": window_json(status),
     })

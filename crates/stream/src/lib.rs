@@ -60,7 +60,7 @@ pub use self::role::{ByRole, Role};
 pub use self::sink::{AnswerSink, Target};
 pub use self::source::{Cut, Place, Reached, Records, Source};
 pub use self::text::Named;
-pub use self::watch::{Batch, Status, Watch, Windowed};
+pub use self::watch::{Batch, Lag, Status, Watch, Windowed};
 pub use self::window::{By, Event, Judged, Late, TimeColumn, Window};
 
 use self::open::Resumed;

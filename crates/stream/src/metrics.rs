@@ -13,7 +13,7 @@ use tamis_read::error::{Error, Result};
 use super::learned::Fill;
 use super::net::{is_for_now, poll};
 use super::role::{ByRole, Role};
-use super::watch::{Status, Watch, Windowed};
+use super::watch::{Lag, Status, Watch, Windowed};
 use super::window::Judged;
 
 /// A request that is longer, or slower, gets no answer.
@@ -192,10 +192,15 @@ impl Page {
         self.gauge("keys", "Distinct keys, estimated.", fill.and_then(|fill| known(fill.keys)));
     }
 
-    fn lag(&mut self, lag: &ByRole<Option<u64>>) {
+    fn lag(&mut self, lag: &ByRole<Option<Lag>>) {
         let labels = ByRole::of(|role| format!("{{stream=\"{}\"}}", role.name()));
-        let values = Role::ALL.map(|role| (labels[role].as_str(), lag[role].map(|bytes| bytes as f64)));
-        self.metric("lag_bytes", "gauge", "Bytes of a stream that wait to be read.", &values);
+        let values = |of: fn(Lag) -> Option<u64>| {
+            Role::ALL.map(|role| (labels[role].as_str(), lag[role].and_then(of).map(|lag| lag as f64)))
+        };
+        let bytes = "Bytes of a stream that wait to be read.";
+        self.metric("lag_bytes", "gauge", bytes, &values(Lag::bytes));
+        let messages = "Messages of a topic that wait to be read.";
+        self.metric("lag_messages", "gauge", messages, &values(Lag::messages));
     }
 
     fn window(&mut self, window: &Windowed) {
@@ -289,7 +294,12 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_prometheus_reads() {
-        let status = Status { lag: ByRole::of(|_| Some(7)), ..Status::default() };
+        let lag = ByRole::of(|role| Some(if role == Role::Train { Lag::Messages(7) } else { Lag::Bytes(8) }));
+        let status = Status { lag, ..Status::default() };
+        let page = text(&status);
+        assert!(page.contains("\ntamis_stream_lag_messages{stream=\"train\"} 7\n"), "{page}");
+        assert!(page.contains("\ntamis_stream_lag_bytes{stream=\"query\"} 8\n"), "{page}");
+        assert_eq!(page.matches("\ntamis_stream_lag_").count(), 3, "each has one unit: {page}");
         for line in BufReader::new(text(&status).as_bytes()).lines() {
             let line = line.unwrap();
             let value = line.rsplit(' ').next().unwrap().parse::<f64>();

@@ -312,8 +312,9 @@ pub(super) fn open_stream<'a>(
         }
         #[cfg(feature = "kafka")]
         {
-            let Setup { follow, options, making, .. } = setup;
-            let topic = kafka::source::TopicSetup { address, settings: &job.kafka, follow, options, making };
+            let Setup { follow, options, making, watch, .. } = setup;
+            let (settings, herald) = (&job.kafka, watch.herald());
+            let topic = kafka::source::TopicSetup { address, settings, follow, options, making, herald };
             let source = Box::new(kafka::source::open(topic, begin)?);
             return Ok(OpenStream { source, reader: None });
         }

@@ -508,6 +508,16 @@ impl Refusal for Failed {}
 /// What a run has to say while it goes on.
 #[derive(Debug, Error)]
 pub enum News {
+    /// A topic that was made wider.
+    #[error("{topic} has {now} partitions now, and had {before}: the new ones are read from their beginning")]
+    PartitionsAdded {
+        /// The topic.
+        topic: String,
+        /// How many were read.
+        before: usize,
+        /// How many are.
+        now: usize,
+    },
     /// No place for more peers.
     #[error("{0} peers are connected, and no more are served at once: others wait until one has gone")]
     PeersFull(usize),

@@ -80,6 +80,13 @@ impl<T> IndexMut<Role> for ByRole<T> {
     }
 }
 
+impl<T> ByRole<Option<T>> {
+    /// Whether there is nothing for any.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+}
+
 /// As states have it: by name. The stream of removals came later, and is absent where there is none.
 #[derive(Serialize, Deserialize)]
 struct Stored<T> {

@@ -23,7 +23,7 @@ use super::role::{ByRole, Role};
 use super::sink::AnswerSink;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::state::{self, Begin, Commit, Planned, SetAside, State};
-use super::watch::{Batch, Watch, Windowed};
+use super::watch::{Batch, Lag, Watch, Windowed};
 use super::window::Times;
 
 /// How long one stream is waited for while the other may have something.
@@ -90,6 +90,20 @@ impl<'a> Stream<'a> {
     fn commit(&mut self) -> Result<Option<Begin>> {
         let Some(source) = &mut self.source else { return Ok(None) };
         Ok(Some(Begin { place: self.begin.clone(), bookmark: source.bookmark(&self.begin)? }))
+    }
+
+    /// How many records the batch has, where a later run may find fewer.
+    fn counted(&self) -> Option<u64> {
+        self.source.as_ref().filter(|source| source.may_shrink()).map(|_| self.records.len() as u64)
+    }
+
+    /// Compares a batch that is run again with what it had.
+    fn compare(&mut self, had: Option<u64>) -> Result<()> {
+        let gone = had.unwrap_or(0).saturating_sub(self.records.len() as u64);
+        match &mut self.source {
+            Some(source) if gone > 0 => source.shrunk(gone),
+            _ => Ok(()),
+        }
     }
 
     fn range(&self) -> Option<(Place, Place)> {
@@ -277,6 +291,11 @@ impl<'a> Run<'a> {
         Ok(Report { status, time, resumed, stopped, closed, counters_full, lost, inputs: Vec::new() })
     }
 
+    /// What waits to be read, of each stream.
+    fn lag(&self) -> ByRole<Option<Lag>> {
+        ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()))
+    }
+
     /// Gathers the records of the next batch.
     fn gather(&mut self, begun: Instant) -> Result<Gathered> {
         let deadline = self.job.every.map(|every| begun + every);
@@ -300,6 +319,8 @@ impl<'a> Run<'a> {
                 return Ok(Gathered::Whole);
             }
             // The streams may pause for long.
+            let lag = self.lag();
+            self.watch.update(|status| status.lag = lag);
             self.commit_if_due()?;
             self.fill_if_due()?;
         }
@@ -319,7 +340,8 @@ impl<'a> Run<'a> {
 
     /// Gathers the records of a batch that was logged.
     fn gather_again(&mut self, planned: &Planned) -> Result<Gathered> {
-        for (stream, range) in self.streams.values_mut().zip(planned.streams.values()) {
+        let logged = planned.streams.values().zip(planned.records.values());
+        for (stream, (range, had)) in self.streams.values_mut().zip(logged) {
             let Some((from, to)) = range else { continue };
             if *from != stream.place() {
                 return Err(CannotResume::Gap(planned.batch).into());
@@ -329,6 +351,7 @@ impl<'a> Run<'a> {
                     return Ok(Gathered::Stopped);
                 }
             }
+            stream.compare(*had)?;
         }
         Ok(Gathered::Whole)
     }
@@ -434,7 +457,8 @@ impl<'a> Run<'a> {
         self.streams.values_mut().for_each(Stream::settle);
         if let (Some(state), false) = (&mut self.state, replayed) {
             let streams = ByRole::of(|role| self.streams[role].range());
-            let planned = Planned { batch: self.batch, streams, moment };
+            let records = ByRole::of(|role| self.streams[role].counted());
+            let planned = Planned { batch: self.batch, streams, moment, records };
             state.log(&planned)?;
             reach("stream/planned");
         }
@@ -450,7 +474,7 @@ impl<'a> Run<'a> {
         open &= self.set_aside()?;
         self.streams.values_mut().for_each(Stream::clear);
         let skipped = self.sources().map(|source| source.skipped()).sum();
-        let lag = ByRole::of(|role| self.streams[role].source.as_ref().and_then(|source| source.lag()));
+        let lag = self.lag();
         self.due.learned |= learns || removed > 0;
         self.fill_if_due()?;
         let current = !self.due.learned;
@@ -546,7 +570,12 @@ impl<'a> Run<'a> {
             let held = self.learners.iter().any(|learner| learner.sink.held() > Some(HELD));
             return if held { self.sync() } else { Ok(()) };
         }
-        let begun = Instant::now();
+        let mut begun = Instant::now();
+        // To wait for brokers costs nothing: it is no reason to commit less often.
+        if self.learners.iter().any(|learner| learner.sink.held().is_some()) {
+            self.sync()?;
+            begun = Instant::now();
+        }
         self.commit()?;
         if !self.job.commit_every.is_zero() {
             // No more than a tenth of the time.

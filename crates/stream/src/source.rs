@@ -11,6 +11,8 @@ use tamis_make::batch::KeyBatch;
 use tamis_read::Explained;
 use tamis_read::error::Result;
 
+use crate::watch::Lag;
+
 /// A place between two records of a source. What its numbers mean is the source's own affair
 /// (files: which one, and how far; a broker's would be the offset of each partition); places of one
 /// source are compared by it alone.
@@ -100,8 +102,19 @@ pub trait Source {
         0
     }
 
-    /// Bytes that wait to be taken, where that is known.
-    fn lag(&self) -> Option<u64>;
+    /// Whether what is between two places can become less, so that it must be counted.
+    fn may_shrink(&self) -> bool {
+        false
+    }
+
+    /// Hears that a batch that is run again has lost this many of its records; an error where that must not be.
+    fn shrunk(&mut self, gone: u64) -> Result<()> {
+        let _ = gone;
+        Ok(())
+    }
+
+    /// What waits to be taken, where that is known.
+    fn lag(&self) -> Option<Lag>;
 
     /// Records left out so far, because no key can be made of them.
     fn skipped(&self) -> u64;

@@ -141,6 +141,9 @@ pub(super) struct Planned {
     /// With windows: the moment that it was, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) moment: Option<i64>,
+    /// How many records it had, of streams that can lose some.
+    #[serde(default, skip_serializing_if = "ByRole::is_empty")]
+    pub(super) records: ByRole<Option<u64>>,
 }
 
 /// A text of JSON with a checksum of its bytes before it.
@@ -501,7 +504,12 @@ mod tests {
 
     fn planned(batch: u64) -> Planned {
         let place = |offset| Place(vec![0, offset]);
-        Planned { batch, streams: training(place(batch), place(batch + 1)), moment: None }
+        Planned {
+            batch,
+            streams: training(place(batch), place(batch + 1)),
+            moment: None,
+            records: ByRole::default(),
+        }
     }
 
     #[test]

@@ -43,10 +43,37 @@ pub struct Status {
     pub fill: Option<Fill>,
     /// Whether that is after the last batch, or after an earlier one.
     pub fill_is_current: bool,
-    /// Bytes of the streams that wait to be read, where that is known.
-    pub lag: ByRole<Option<u64>>,
+    /// What of the streams waits to be read, where that is known.
+    pub lag: ByRole<Option<Lag>>,
     /// How far a window has come.
     pub window: Option<Windowed>,
+}
+
+/// What waits to be read of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lag {
+    /// Of files: bytes.
+    Bytes(u64),
+    /// Of topics: messages.
+    Messages(u64),
+}
+
+impl Lag {
+    /// The bytes.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            Lag::Bytes(bytes) => Some(bytes),
+            Lag::Messages(_) => None,
+        }
+    }
+
+    /// The messages.
+    pub fn messages(self) -> Option<u64> {
+        match self {
+            Lag::Messages(messages) => Some(messages),
+            Lag::Bytes(_) => None,
+        }
+    }
 }
 
 /// How far a window has come.

@@ -17,7 +17,7 @@ use tamis_read::{Error, NoThread};
 use tamis_stream::kafka::{self, Property};
 use tamis_stream::metrics::Door;
 use tamis_stream::request::{Note, StreamJob};
-use tamis_stream::{ByRole, Idle, Job, Lost, Report, Role, Sizing, Status, Target, Watch};
+use tamis_stream::{ByRole, Idle, Job, Lag, Lost, Report, Role, Sizing, Status, Target, Watch};
 
 use super::counters;
 use super::windows::{self, Windows};
@@ -417,8 +417,14 @@ impl Line {
         if status.removed > 0 {
             parts.insert(2, format!("{} removed", short(status.removed)));
         }
-        if let Some(lag) = status.lag.values().copied().flatten().reduce(|a, b| a + b) {
-            parts.push(format!("lag {}", number::bytes(lag)));
+        let sum = |of: fn(Lag) -> Option<u64>| {
+            status.lag.values().filter_map(|lag| lag.and_then(of)).reduce(|a, b| a + b)
+        };
+        if let Some(bytes) = sum(Lag::bytes) {
+            parts.push(format!("lag {}", number::bytes(bytes)));
+        }
+        if let Some(messages) = sum(Lag::messages) {
+            parts.push(format!("lag {}", number::counted(messages, "message")));
         }
         parts.join(", ")
     }

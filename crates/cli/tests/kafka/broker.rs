@@ -1,158 +1,212 @@
-//! A broker for tests: librdkafka's own mock, and before it a door that makes transactions real.
-//!
-//! The mock takes the requests of transactions, but shows messages at once, forgets the offsets that
-//! belong to them, and lets a fenced producer write. The door keeps what a transaction holds until
-//! its end: then the mock gets its messages, and the offsets count. A transaction that is given up,
-//! or whose id starts over, leaves nothing. So what stands in the mock is what a reader of committed
-//! messages sees.
+//! Topics for tests. Where `TAMIS_KAFKA` names real brokers (`./cluster up kafka`), they are there, and else in the
+//! [`Mock`]: what is promised is tested on both.
 
-use std::collections::HashMap;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::env;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::task::{Context, Poll, Wake};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::mocking::MockCluster;
-use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
-use rdkafka::types::RDKafkaApiKey;
+use rdkafka::error::KafkaError;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 
-use crate::support::PATIENCE;
+use crate::mock::Mock;
+use crate::support::{PATIENCE, until};
 
-/// A cluster of one broker.
+/// Brokers, and topics of a test's own.
 pub struct Broker {
-    pub mock: MockCluster<'static, DefaultProducerContext>,
-    pub seen: Arc<Seen>,
+    /// None where they are real.
+    mock: Option<Mock>,
+    /// Where the test itself reads and writes.
+    servers: String,
     producer: BaseProducer,
-    port: u16,
+    /// What stands before the names of topics, which others have, too.
+    prefix: String,
+    topics: RefCell<Vec<String>>,
 }
 
-/// What the door has seen.
-#[derive(Default)]
-pub struct Seen {
-    shared: Mutex<Shared>,
-    /// Transactions that were committed, and those that were given up with something in them.
-    pub committed: AtomicU64,
-    pub aborted: AtomicU64,
-    /// Requests of producers that were fenced.
-    pub fenced: AtomicU64,
-    stop: Mutex<Stop>,
-    /// The id of the cluster, and another by which it is called.
-    called: Mutex<Option<(String, String)>>,
+/// A message as a reader of committed messages gets it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    pub offset: i64,
+    pub key: Option<String>,
+    pub value: Option<String>,
 }
 
-/// A place in the life of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
-    /// Messages have come, and the transaction is open.
-    Produced,
-    /// It is committed, and nobody has heard of that.
-    Committed,
+/// The addresses of real brokers, if tests are to run on them.
+pub fn real_servers() -> Option<String> {
+    env::var("TAMIS_KAFKA").ok()
 }
-
-/// Whether clients are kept waiting for an answer.
-#[derive(Default)]
-enum Stop {
-    #[default]
-    No,
-    /// After this many more steps of this kind.
-    After(Step, u64),
-    Now,
-}
-
-/// Group, topic and partition.
-type Place = (String, String, i32);
-
-/// An offset, and what was noted with it.
-type Noted = (i64, String);
-
-#[derive(Default)]
-struct Shared {
-    transactions: HashMap<String, Transaction>,
-    offsets: HashMap<Place, Noted>,
-}
-
-/// The producer that has the id, and what it holds.
-#[derive(Default)]
-struct Transaction {
-    producer: (i64, i16),
-    requests: Vec<Vec<u8>>,
-    offsets: Vec<(Place, Noted)>,
-}
-
-const PRODUCE: i16 = 0;
-const METADATA: i16 = 3;
-const OFFSET_FETCH: i16 = 9;
-const FIND_COORDINATOR: i16 = 10;
-const INIT_PRODUCER: i16 = 22;
-const END: i16 = 26;
-const OFFSETS_OF_TRANSACTION: i16 = 28;
-
-/// The code of a producer that others have replaced.
-const FENCED: i16 = 47;
 
 impl Broker {
-    pub fn new() -> Broker {
-        let mock = MockCluster::new(1).unwrap();
-        // The last versions whose fields have a fixed place.
-        for (key, most) in [
-            (RDKafkaApiKey::Produce, 7),
-            (RDKafkaApiKey::Fetch, 11),
-            (RDKafkaApiKey::ListOffsets, 5),
-            (RDKafkaApiKey::Metadata, 5),
-            (RDKafkaApiKey::OffsetFetch, 5),
-            (RDKafkaApiKey::FindCoordinator, 2),
-            (RDKafkaApiKey::InitProducerId, 1),
-            (RDKafkaApiKey::AddPartitionsToTxn, 0),
-            (RDKafkaApiKey::AddOffsetsToTxn, 0),
-            (RDKafkaApiKey::TxnOffsetCommit, 2),
-            (RDKafkaApiKey::EndTxn, 1),
-        ] {
-            mock.apiversion(key, Some(0), Some(most)).unwrap();
-        }
-        let producer = ClientConfig::new()
-            .set("bootstrap.servers", mock.bootstrap_servers())
-            .set("linger.ms", "1")
-            .create()
-            .unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (seen, to) = (Arc::new(Seen::default()), mock.bootstrap_servers());
-        let shared = Arc::clone(&seen);
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let (seen, to) = (Arc::clone(&shared), to.clone());
-                thread::spawn(move || {
-                    let Ok(mock) = TcpStream::connect(&to) else { return };
-                    let _ = client.set_nodelay(true);
-                    let _ = mock.set_nodelay(true);
-                    let _ = Door { seen: &seen, to: &to, port: port.into(), client, mock }.serve();
-                });
-            }
-        });
-        Broker { mock, seen, producer, port }
-    }
-
     /// With topics of this many partitions.
     pub fn with(topics: &[(&str, i32)]) -> Broker {
-        let broker = Broker::new();
-        topics
-            .iter()
-            .for_each(|(topic, partitions)| broker.mock.create_topic(topic, *partitions, 1).unwrap());
+        match real_servers() {
+            Some(_) => Broker::real(topics),
+            None => Broker::mocked(topics),
+        }
+    }
+
+    /// The same in the mock, for tests that must know or hold what it does.
+    pub fn mocked(topics: &[(&str, i32)]) -> Broker {
+        Broker::at(None, String::new(), topics)
+    }
+
+    /// Another cluster, where topics have the same names.
+    pub fn another(&self, topics: &[(&str, i32)]) -> Broker {
+        Broker::at(None, self.prefix.clone(), topics)
+    }
+
+    /// The same on real brokers, for tests that need them.
+    pub fn real(topics: &[(&str, i32)]) -> Broker {
+        let servers =
+            real_servers().expect("TAMIS_KAFKA names real brokers: eval \"$(./cluster env kafka)\"");
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let prefix = format!("test-{}-{}-", std::process::id(), NUMBER.fetch_add(1, SeqCst));
+        Broker::at(Some(servers), prefix, topics)
+    }
+
+    fn at(real: Option<String>, prefix: String, topics: &[(&str, i32)]) -> Broker {
+        let (mock, servers) = match real {
+            Some(servers) => (None, servers),
+            None => {
+                let mock = Mock::new();
+                let servers = mock.cluster.bootstrap_servers();
+                (Some(mock), servers)
+            }
+        };
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", &servers).set("linger.ms", "1");
+        if mock.is_none() {
+            config.set("enable.idempotence", "true"); // brokers may be killed meanwhile
+        }
+        let producer = config.create().unwrap();
+        let broker = Broker { mock, servers, producer, prefix, topics: RefCell::default() };
+        topics.iter().for_each(|(topic, partitions)| broker.create(topic, *partitions));
         broker
     }
 
-    /// The topic by the door's address.
+    /// The mock, in a test that is about it.
+    pub fn mock(&self) -> &Mock {
+        self.mock.as_ref().expect("this is a test of the mock")
+    }
+
+    pub fn is_real(&self) -> bool {
+        self.mock.is_none()
+    }
+
+    /// The name of a topic.
+    pub fn name(&self, topic: &str) -> String {
+        format!("{}{topic}", self.prefix)
+    }
+
+    /// The topic as tamis is to read it: of the mock by its door.
     pub fn url(&self, topic: &str) -> String {
-        format!("kafka://127.0.0.1:{}/{topic}", self.port)
+        let servers = self.mock.as_ref().map_or_else(|| self.servers.clone(), Mock::door);
+        format!("kafka://{servers}/{}", self.name(topic))
     }
 
     /// The topic by the mock's own address: without real transactions, but it can be taken down.
     pub fn plain_url(&self, topic: &str) -> String {
-        format!("kafka://{}/{topic}", self.mock.bootstrap_servers())
+        format!("kafka://{}/{}", self.servers, self.name(topic))
+    }
+
+    fn client<T: rdkafka::config::FromClientConfig>(&self) -> T {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", &self.servers).set("group.id", "test");
+        config.set("isolation.level", "read_committed").set("enable.partition.eof", "true");
+        config.set("allow.auto.create.topics", "false").create().unwrap()
+    }
+
+    fn admin(&self) -> AdminClient<DefaultClientContext> {
+        self.client()
+    }
+
+    pub fn create(&self, topic: &str, partitions: i32) {
+        self.create_with(topic, partitions, &[]);
+    }
+
+    /// The same, with settings of the topic. Times of messages are those of tests: nothing is too old.
+    pub fn create_with(&self, topic: &str, partitions: i32, settings: &[(&str, &str)]) {
+        let name = self.name(topic);
+        if let Some(mock) = &self.mock {
+            return mock.cluster.create_topic(&name, partitions, 1).unwrap();
+        }
+        let mut new = NewTopic::new(&name, partitions, TopicReplication::Fixed(3)).set("retention.ms", "-1");
+        for (setting, value) in settings {
+            new = new.set(setting, value);
+        }
+        let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+        // A topic of this name may still be on its way out.
+        until("the topic is made", || {
+            let made = block_on(self.admin().create_topics([&new], &options)).unwrap();
+            made.into_iter().all(|made| made.is_ok()).then_some(())
+        });
+        until("the topic has leaders", || {
+            let metadata = self.producer.client().fetch_metadata(Some(&name), PATIENCE).ok()?;
+            let parts = metadata.topics()[0].partitions();
+            let led = parts.len() == partitions as usize && parts.iter().all(|part| part.leader() >= 0);
+            led.then_some(())
+        });
+        self.topics.borrow_mut().push(name);
+    }
+
+    /// Adds partitions to a topic of real brokers.
+    pub fn widen(&self, topic: &str, partitions: usize) {
+        let (name, options) = (self.name(topic), AdminOptions::new().operation_timeout(Some(PATIENCE)));
+        let new = NewPartitions::new(&name, partitions);
+        let done = block_on(self.admin().create_partitions([&new], &options)).unwrap();
+        assert!(done.iter().all(Result::is_ok), "{done:?}");
+        // Whoever writes knows of them only when it has asked.
+        until("the partitions are there", || {
+            let metadata = self.producer.client().fetch_metadata(Some(&name), PATIENCE).ok()?;
+            (metadata.topics()[0].partitions().len() == partitions).then_some(())
+        });
+    }
+
+    /// Deletes a topic of real brokers.
+    pub fn delete(&self, topic: &str) {
+        let (name, options) = (self.name(topic), AdminOptions::new().operation_timeout(Some(PATIENCE)));
+        block_on(self.admin().delete_topics(&[&name], &options)).unwrap();
+    }
+
+    /// Writes messages to a partition that has at least one, and has those that were there be gone.
+    pub fn lose(&self, topic: &str, partition: i32) {
+        if self.is_real() {
+            self.send(topic, partition, 2, "gone");
+            self.send(topic, partition, 2, "stays");
+            self.flush();
+            let high = self.high(topic, partition);
+            let mut before = TopicPartitionList::new();
+            before.add_partition_offset(&self.name(topic), partition, Offset::Offset(high - 1)).unwrap();
+            let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+            block_on(self.admin().delete_records(&before, &options)).unwrap();
+        } else {
+            // The mock keeps 5 MB of a partition.
+            let long = "x".repeat(200_000);
+            for number in 0..60 {
+                self.send(topic, partition, 2, &format!("{number}-{long}"));
+                self.flush();
+            }
+        }
+    }
+
+    /// Where a partition ends.
+    pub fn high(&self, topic: &str, partition: i32) -> i64 {
+        let name = self.name(topic);
+        until("the end of a partition", || {
+            self.producer.client().fetch_watermarks(&name, partition, Duration::from_secs(5)).ok()
+        })
+        .1
     }
 
     /// Writes a message.
@@ -162,9 +216,11 @@ impl Broker {
 
     /// The same, with a key or without a value.
     pub fn send_with(&self, topic: &str, partition: i32, time: i64, key: Option<&str>, value: Option<&str>) {
+        let (topic, since) = (self.name(topic), Instant::now());
         loop {
+            assert!(since.elapsed() < PATIENCE, "{topic} takes no message for partition {partition}");
             let mut record: BaseRecord<'_, str, str> =
-                BaseRecord::to(topic).partition(partition).timestamp(time);
+                BaseRecord::to(&topic).partition(partition).timestamp(time);
             (record.key, record.payload) = (key, value);
             if self.producer.send(record).is_ok() {
                 break;
@@ -178,31 +234,40 @@ impl Broker {
         self.producer.flush(PATIENCE).unwrap();
     }
 
-    /// All messages of a topic that are there, partition by partition.
-    pub fn messages(&self, topic: &str) -> Vec<Vec<String>> {
-        let consumer: BaseConsumer = ClientConfig::new()
-            .set("bootstrap.servers", self.mock.bootstrap_servers())
-            .set("group.id", "test")
-            .create()
-            .unwrap();
-        let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).unwrap();
-        let count = metadata.topics()[0].partitions().len() as i32;
-        let mut all = vec![Vec::new(); count as usize];
-        let (mut assignment, mut expected) = (TopicPartitionList::new(), 0);
-        for partition in 0..count {
-            let (low, high) = consumer.fetch_watermarks(topic, partition, PATIENCE).unwrap();
-            assignment.add_partition_offset(topic, partition, Offset::Offset(low)).unwrap();
-            expected += high - low;
+    /// What a reader of committed messages gets of a topic, partition by partition.
+    pub fn read(&self, topic: &str) -> Vec<Vec<Read>> {
+        let (name, consumer) = (self.name(topic), self.client::<BaseConsumer>());
+        let count = until("the partitions of the topic", || {
+            let metadata = consumer.fetch_metadata(Some(&name), PATIENCE).ok()?;
+            Some(metadata.topics()[0].partitions().len()).filter(|count| *count > 0)
+        });
+        let mut assignment = TopicPartitionList::new();
+        for partition in 0..count as i32 {
+            assignment.add_partition_offset(&name, partition, Offset::Beginning).unwrap();
         }
         consumer.assign(&assignment).unwrap();
+        let (mut all, mut left) = (vec![Vec::new(); count], count);
         let since = Instant::now();
-        while all.iter().map(Vec::len).sum::<usize>() < expected as usize {
-            assert!(since.elapsed() < PATIENCE, "{expected} messages of {topic} do not come");
-            let Some(Ok(message)) = consumer.poll(Duration::from_millis(100)) else { continue };
-            let text = String::from_utf8(message.payload().unwrap_or_default().to_vec()).unwrap();
-            all[message.partition() as usize].push(text);
+        while left > 0 {
+            assert!(since.elapsed() < PATIENCE, "{name} has no end");
+            let text = |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+            match consumer.poll(Duration::from_millis(100)) {
+                Some(Ok(message)) => all[message.partition() as usize].push(Read {
+                    offset: message.offset(),
+                    key: text(message.key()),
+                    value: text(message.payload()),
+                }),
+                Some(Err(KafkaError::PartitionEOF(_))) => left -= 1,
+                _ => {}
+            }
         }
         all
+    }
+
+    /// The values of these messages.
+    pub fn messages(&self, topic: &str) -> Vec<Vec<String>> {
+        let values = |part: Vec<Read>| part.into_iter().map(|read| read.value.unwrap_or_default()).collect();
+        self.read(topic).into_iter().map(values).collect()
     }
 
     /// The same, all together and sorted.
@@ -212,359 +277,53 @@ impl Broker {
         all
     }
 
-    /// Has the cluster called by the id of another: as if it were that one, at a later time.
+    /// The offsets that a group has committed for a topic, by partition.
+    pub fn committed(&self, group: &str, topic: &str) -> BTreeMap<i32, i64> {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", &self.servers).set("group.id", group);
+        let consumer: BaseConsumer = config.create().unwrap();
+        let mut wanted = TopicPartitionList::new();
+        wanted.add_partition(&self.name(topic), 0);
+        let found = until("the offsets of the group", || {
+            consumer.committed_offsets(wanted.clone(), Duration::from_secs(5)).ok()
+        });
+        let found = found.elements();
+        found.iter().filter_map(|part| Some((part.partition(), part.offset().to_raw()?))).collect()
+    }
+
+    /// Has a mock called by the id of another cluster: as if it were that one, at a later time.
     pub fn stand_in_for(&self, other: &Broker) {
         let id = |broker: &Broker| broker.producer.client().fetch_cluster_id(PATIENCE).unwrap();
-        let (own, other) = (id(self), id(other));
-        assert_eq!(own.len(), other.len(), "the door puts one in the place of the other");
-        *self.seen.called.lock().unwrap() = Some((own, other));
-    }
-
-    /// Keeps back the answer to a step, after this many others of its kind, until [`Broker::go_on`].
-    pub fn stop_after(&self, step: Step, others: u64) {
-        *self.seen.stop.lock().unwrap() = Stop::After(step, others);
-    }
-
-    /// Whether an answer is kept back.
-    pub fn stopped(&self) -> bool {
-        matches!(*self.seen.stop.lock().unwrap(), Stop::Now)
-    }
-
-    pub fn go_on(&self) {
-        *self.seen.stop.lock().unwrap() = Stop::No;
-    }
-
-    /// The last batch whose answers the committed transactions have brought to a topic.
-    pub fn last_batch(&self, topic: &str) -> Option<u64> {
-        let shared = self.seen.shared.lock().unwrap();
-        let of = shared.offsets.iter().filter(|((_, of, _), _)| of == topic);
-        of.map(|(_, (batch, _))| *batch as u64).max()
+        self.mock().stand_in(id(self), id(other));
     }
 }
 
-impl Seen {
-    fn step(&self, step: Step) {
-        let mut stop = self.stop.lock().unwrap();
-        match &mut *stop {
-            Stop::After(of, 0) if *of == step => *stop = Stop::Now,
-            Stop::After(of, others) if *of == step => *others -= 1,
-            _ => {}
-        }
-        while matches!(*stop, Stop::Now) {
-            drop(stop);
-            thread::sleep(Duration::from_millis(1));
-            stop = self.stop.lock().unwrap();
+impl Drop for Broker {
+    /// Real brokers outlive the test.
+    fn drop(&mut self) {
+        let topics = self.topics.take();
+        if !topics.is_empty() {
+            let names: Vec<&str> = topics.iter().map(String::as_str).collect();
+            let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+            let _ = block_on(self.admin().delete_topics(&names, &options));
         }
     }
 }
 
-/// One connection of a client.
-struct Door<'a> {
-    seen: &'a Seen,
-    to: &'a str,
-    port: i32,
-    client: TcpStream,
-    mock: TcpStream,
-}
-
-fn read_frame(from: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
-    from.read_exact(&mut frame)?;
-    Ok(frame)
-}
-
-fn write_frame(to: &mut TcpStream, frame: &[u8]) -> io::Result<()> {
-    to.write_all(&[&(frame.len() as u32).to_be_bytes(), frame].concat())
-}
-
-/// Reads the fields of a request or a response.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn bytes(&mut self, count: usize) -> &'a [u8] {
-        let (bytes, rest) = self.0.split_at(count);
-        self.0 = rest;
-        bytes
-    }
-
-    fn i16(&mut self) -> i16 {
-        i16::from_be_bytes(self.bytes(2).try_into().unwrap())
-    }
-
-    fn i32(&mut self) -> i32 {
-        i32::from_be_bytes(self.bytes(4).try_into().unwrap())
-    }
-
-    fn i64(&mut self) -> i64 {
-        i64::from_be_bytes(self.bytes(8).try_into().unwrap())
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.i16();
-        (length >= 0).then(|| String::from_utf8(self.bytes(length as usize).to_vec()).unwrap())
-    }
-
-    fn producer(&mut self) -> (i64, i16) {
-        (self.i64(), self.i16())
-    }
-}
-
-/// Writes them.
-#[derive(Default)]
-struct Reply(Vec<u8>);
-
-impl Reply {
-    fn to(request: &[u8]) -> Reply {
-        Reply(request[4..8].to_vec()) // the same correlation
-    }
-
-    fn i16(&mut self, value: i16) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn i32(&mut self, value: i32) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn i64(&mut self, value: i64) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.i16(text.len() as i16);
-        self.0.extend(text.as_bytes());
-    }
-}
-
-impl Door<'_> {
-    fn serve(mut self) -> io::Result<()> {
-        loop {
-            let request = read_frame(&mut self.client)?;
-            let mut fields = Fields(&request);
-            let (key, version) = (fields.i16(), fields.i16());
-            fields.i32();
-            fields.text();
-            let reply = match key {
-                PRODUCE => match self.produce(&request, version, fields) {
-                    Some(reply) => reply,
-                    None => self.forward(&request)?,
-                },
-                OFFSETS_OF_TRANSACTION => self.offsets_of_transaction(&request, version, fields),
-                OFFSET_FETCH => self.offset_fetch(&request, version, fields),
-                END => self.end(&request, fields)?,
-                _ => {
-                    let mut reply = self.forward(&request)?;
-                    match key {
-                        INIT_PRODUCER => self.init(fields, Fields(&reply[4..])),
-                        METADATA => {
-                            self.name_the_door(&mut reply, |fields| {
-                                fields.i32();
-                                fields.i32()
-                            });
-                            self.name_the_cluster(&mut reply);
-                        }
-                        FIND_COORDINATOR => self.name_the_door(&mut reply, |fields| {
-                            fields.bytes(6);
-                            fields.text();
-                            1
-                        }),
-                        _ => {}
-                    }
-                    reply
-                }
-            };
-            write_frame(&mut self.client, &reply)?;
+/// Waits for what librdkafka's own threads bring.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Wakes(Thread);
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
         }
     }
-
-    fn forward(&mut self, request: &[u8]) -> io::Result<Vec<u8>> {
-        write_frame(&mut self.mock, request)?;
-        read_frame(&mut self.mock)
-    }
-
-    /// Puts our port in the place of the broker's. What stands before brokers gives their number.
-    fn name_the_door(&self, reply: &mut [u8], before: impl Fn(&mut Fields<'_>) -> i32) {
-        let mut at = Vec::new();
-        let mut fields = Fields(&reply[4..]);
-        for _ in 0..before(&mut fields) {
-            fields.i32();
-            fields.text();
-            at.push(reply.len() - fields.0.len());
-            fields.i32();
-            if reply.len() > at[0] + 4 {
-                fields.text(); // the rack, in metadata
-            }
+    let waker = Arc::new(Wakes(thread::current())).into();
+    let (mut future, mut context) = (pin!(future), Context::from_waker(&waker));
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => thread::park(),
         }
-        at.into_iter().for_each(|at| reply[at..at + 4].copy_from_slice(&self.port.to_be_bytes()));
-    }
-
-    fn name_the_cluster(&self, reply: &mut [u8]) {
-        let called = self.seen.called.lock().unwrap();
-        let Some((own, other)) = called.as_ref() else { return };
-        if let Some(at) = reply.windows(own.len()).position(|bytes| bytes == own.as_bytes()) {
-            reply[at..at + own.len()].copy_from_slice(other.as_bytes());
-        }
-    }
-
-    /// A producer begins with an id: whatever was open with it is given up.
-    fn init(&self, mut request: Fields<'_>, mut reply: Fields<'_>) {
-        let Some(id) = request.text() else { return };
-        reply.i32();
-        if reply.i16() == 0 {
-            let begun = Transaction { producer: reply.producer(), ..Transaction::default() };
-            let before = self.seen.shared.lock().unwrap().transactions.insert(id, begun);
-            let held = before.is_some_and(|before| !before.requests.is_empty());
-            self.seen.aborted.fetch_add(held.into(), SeqCst);
-        }
-    }
-
-    /// What is wrong with a producer that uses an id.
-    fn fault(&self, transaction: Option<&Transaction>, producer: (i64, i16)) -> i16 {
-        if transaction.is_some_and(|transaction| transaction.producer == producer) {
-            return 0;
-        }
-        self.seen.fenced.fetch_add(1, SeqCst);
-        FENCED
-    }
-
-    /// Keeps messages of a transaction; all others are for the mock.
-    fn produce(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Option<Vec<u8>> {
-        let id = fields.text()?;
-        fields.i16();
-        fields.i32();
-        let mut shared = self.seen.shared.lock().unwrap();
-        let mut reply = Reply::to(request);
-        let topics = fields.i32();
-        reply.i32(topics);
-        let mut fault = 0;
-        for _ in 0..topics {
-            reply.text(&fields.text().unwrap());
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                reply.i32(fields.i32());
-                let length = fields.i32();
-                let records = fields.bytes(length as usize);
-                let producer = Fields(&records[43..]).producer();
-                fault = self.fault(shared.transactions.get(&id), producer);
-                reply.i16(fault);
-                reply.i64(0);
-                reply.i64(-1);
-                if version >= 5 {
-                    reply.i64(0);
-                }
-            }
-        }
-        reply.i32(0);
-        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
-            transaction.requests.push(request.to_vec());
-        }
-        drop(shared);
-        self.seen.step(Step::Produced);
-        Some(reply.0)
-    }
-
-    fn offsets_of_transaction(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
-        let (id, group) = (fields.text().unwrap(), fields.text().unwrap());
-        let producer = fields.producer();
-        let mut shared = self.seen.shared.lock().unwrap();
-        let fault = self.fault(shared.transactions.get(&id), producer);
-        let mut reply = Reply::to(request);
-        reply.i32(0);
-        let topics = fields.i32();
-        reply.i32(topics);
-        let mut offsets = Vec::new();
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let offset = fields.i64();
-                if version >= 2 {
-                    fields.i32();
-                }
-                let noted = fields.text().unwrap_or_default();
-                offsets.push(((group.clone(), topic.clone(), partition), (offset, noted)));
-                reply.i32(partition);
-                reply.i16(fault);
-            }
-        }
-        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
-            transaction.offsets.extend(offsets);
-        }
-        reply.0
-    }
-
-    fn end(&self, request: &[u8], mut fields: Fields<'_>) -> io::Result<Vec<u8>> {
-        let id = fields.text().unwrap();
-        let producer = fields.producer();
-        let commits = fields.bytes(1) == [1];
-        let mut shared = self.seen.shared.lock().unwrap();
-        let fault = self.fault(shared.transactions.get(&id), producer);
-        if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
-            let Transaction { requests, offsets, .. } =
-                std::mem::replace(transaction, Transaction { producer, ..Transaction::default() });
-            if commits {
-                let mut mock = TcpStream::connect(self.to)?;
-                mock.set_nodelay(true)?;
-                for request in requests {
-                    write_frame(&mut mock, &request)?;
-                    let reply = read_frame(&mut mock)?;
-                    let mut fields = Fields(&reply[8..]);
-                    fields.text();
-                    fields.bytes(8);
-                    assert_eq!(fields.i16(), 0, "the mock does not take what was held");
-                }
-                shared.offsets.extend(offsets);
-                self.seen.committed.fetch_add(1, SeqCst);
-            } else {
-                self.seen.aborted.fetch_add(u64::from(!requests.is_empty()), SeqCst);
-            }
-        }
-        drop(shared);
-        if commits {
-            self.seen.step(Step::Committed);
-        }
-        let mut reply = Reply::to(request);
-        reply.i32(0);
-        reply.i16(fault);
-        Ok(reply.0)
-    }
-
-    fn offset_fetch(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
-        let shared = self.seen.shared.lock().unwrap();
-        let group = fields.text().unwrap();
-        let mut reply = Reply::to(request);
-        if version >= 3 {
-            reply.i32(0);
-        }
-        let topics = fields.i32();
-        reply.i32(topics);
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let found = shared.offsets.get(&(group.clone(), topic.clone(), partition));
-                let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
-                reply.i32(partition);
-                reply.i64(offset);
-                if version >= 5 {
-                    reply.i32(-1);
-                }
-                reply.text(&noted);
-                reply.i16(0);
-            }
-        }
-        if version >= 2 {
-            reply.i16(0);
-        }
-        reply.0
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::broker::{Broker, Step};
+use crate::broker::Broker;
+use crate::mock::Step;
 use crate::support::{Dice, Folder, until};
 use crate::topics::{committed, end, keys, start, write};
 
@@ -28,7 +29,7 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
     let mut dice = Dice(11);
     let mut round = 0u64;
     for kind in ["--keys 20000", "--fpr 0.02"] {
-        let broker = Broker::with(&[("train", 3), ("ask", 2)]);
+        let broker = Broker::mocked(&[("train", 3), ("ask", 2)]);
         let folder = Folder::new();
         write(&broker, "train", 3, &keys(20_000, 20_000, 5), 7);
         write(&broker, "ask", 2, &keys(16_000, 20_000, 6), 8);
@@ -48,7 +49,7 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
                 break;
             }
             let topic = format!("seen-{topic}");
-            broker.mock.create_topic(&topic, 2, 1).unwrap();
+            broker.create(&topic, 2);
             let _ = fs::remove_dir_all(folder.path("state"));
             for attempt in 0u64.. {
                 round += 1;
@@ -60,27 +61,27 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
                     _ => None,
                 };
                 if let Some(step) = step {
-                    broker.stop_after(step, dice.below(4));
+                    broker.mock().stop_after(step, dice.below(4));
                 }
                 let mut child =
                     start(&folder, &format!("{line} {commits} --state state -o {}", broker.url(&topic)));
                 let moment = Duration::from_micros(20_000 + dice.below(3 * time / 2) + attempt * time / 8);
                 match step {
                     Some(_) => until("the step, or the end", || {
-                        (broker.stopped() || child.try_wait().unwrap().is_some()).then_some(())
+                        (broker.mock().stopped() || child.try_wait().unwrap().is_some()).then_some(())
                     }),
                     None => thread::sleep(moment),
                 }
                 child.kill().unwrap();
                 let (code, said) = child.said();
-                let stopped = step.filter(|_| broker.stopped());
-                broker.go_on();
+                let stopped = step.filter(|_| broker.mock().stopped());
+                broker.mock().go_on();
                 if code == Some(0) {
                     break;
                 }
                 assert_eq!(code, None, "{said}");
                 let last = committed(&folder, "state");
-                let ahead = broker.last_batch(&topic).is_some_and(|batch| batch > last);
+                let ahead = broker.mock().last_batch(&topic).is_some_and(|batch| batch > last);
                 assert!(ahead || stopped != Some(Step::Committed));
                 let log = fs::metadata(folder.path("state/plan.log"));
                 seen.kills += 1;
@@ -92,8 +93,8 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
             assert!(broker.sorted(&topic) == calm, "{line}: the answers differ");
             assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"), "{line}");
         }
-        assert_eq!(broker.seen.fenced.load(SeqCst), 0);
-        assert!(broker.seen.aborted.load(SeqCst) >= 3, "transactions were open when runs were killed");
+        assert_eq!(broker.mock().seen.fenced.load(SeqCst), 0);
+        assert!(broker.mock().seen.aborted.load(SeqCst) >= 3, "transactions were open when runs were killed");
     }
     eprintln!("{seen:?}");
     assert!(seen.kills >= 50 && seen.resumed >= 10 && seen.replayed >= 10 && seen.ahead >= 6, "{seen:?}");
@@ -164,8 +165,11 @@ fn a_run_that_only_seemed_dead_can_write_no_more() {
     until("a commit", || (committed(&folder, "state") > 0).then_some(()));
     // Another machine takes over, with a copy of the state.
     fs::create_dir(folder.path("copy")).unwrap();
-    for name in ["job.json", "commit.json", "plan.log", "kafka-id", "filter-1.tamis"] {
-        fs::copy(folder.path(&format!("state/{name}")), folder.path(&format!("copy/{name}"))).unwrap();
+    for file in fs::read_dir(folder.path("state")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if name != "lock" {
+            fs::copy(folder.path(&format!("state/{name}")), folder.path(&format!("copy/{name}"))).unwrap();
+        }
     }
     folder.ok(&format!("{line} --state copy"));
     broker.send("ask", 0, 2, "a");

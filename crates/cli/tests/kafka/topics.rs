@@ -28,10 +28,16 @@ pub fn write(broker: &Broker, topic: &str, partitions: i32, keys: &[String], see
 }
 
 pub fn start(folder: &Folder, line: &str) -> Guard {
+    start_with(folder, line, &[])
+}
+
+/// The same, with variables.
+pub fn start_with(folder: &Folder, line: &str, variables: &[(&str, &str)]) -> Guard {
     Guard::start(
         Command::new("env")
             .args(["--default-signal=INT,TERM,HUP", TAMIS])
             .args(line.split_whitespace())
+            .envs(variables.iter().copied())
             .current_dir(folder.path(""))
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
@@ -87,7 +93,7 @@ fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_
     assert_eq!(report["rows"].as_u64(), Some(0));
     assert_eq!(broker.sorted("seen"), in_file);
     // Without a state answers are written immediately.
-    broker.mock.create_topic("plain", 1, 1).unwrap();
+    broker.create("plain", 1);
     folder.ok(&format!("{line} -o {}", broker.url("plain")));
     assert_eq!(broker.sorted("plain"), in_file);
 }
@@ -158,7 +164,7 @@ fn a_topic_is_followed_while_one_of_its_partitions_is_silent() {
 
 #[test]
 fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
-    let broker = Broker::with(&[("train", 2), ("ask", 1), ("seen", 1)]);
+    let broker = Broker::mocked(&[("train", 2), ("ask", 1), ("seen", 1)]);
     let folder = Folder::new();
     let line = format!(
         "stream --train {} --query {} -o {} --follow --every 20ms --keys 1000 --fpr 1e-9 --state run",
@@ -177,14 +183,14 @@ fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
         });
     };
     ask_until_seen("before");
-    broker.mock.broker_down(-1).unwrap();
+    broker.mock().cluster.broker_down(-1).unwrap();
     thread::sleep(Duration::from_millis(1500));
     assert!(child.try_wait().unwrap().is_none(), "{}", child.said().1);
-    broker.mock.broker_up(-1).unwrap();
+    broker.mock().cluster.broker_up(-1).unwrap();
     ask_until_seen("after");
     // Coordinators that move, and requests that break off, are no reason to end either.
     for key in [RDKafkaApiKey::EndTxn, RDKafkaApiKey::TxnOffsetCommit, RDKafkaApiKey::Produce] {
-        broker.mock.request_errors(
+        broker.mock().cluster.request_errors(
             key,
             &[
                 RDKafkaRespErr::RD_KAFKA_RESP_ERR__TRANSPORT,
@@ -199,7 +205,7 @@ fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
 
 #[test]
 fn a_broker_that_does_not_come_back_is_an_error_and_the_same_command_goes_on() {
-    let broker = Broker::with(&[("train", 2), ("ask", 1)]);
+    let broker = Broker::mocked(&[("train", 2), ("ask", 1)]);
     let folder = Folder::new();
     let line = format!(
         "stream --train {} --query {} -o out.txt --follow --every 20ms --keys 1000 --fpr 1e-9 --state run",
@@ -215,9 +221,9 @@ fn a_broker_that_does_not_come_back_is_an_error_and_the_same_command_goes_on() {
             thread::sleep(Duration::from_millis(50));
             fs::read_to_string(folder.path("out.txt")).is_ok_and(|seen| seen.contains(key)).then_some(())
         });
-        broker.mock.broker_down(-1).unwrap();
+        broker.mock().cluster.broker_down(-1).unwrap();
         let (code, said) = child.said();
         assert!(code == Some(1) && said.contains("no broker has answered for 1 s"), "{said}");
-        broker.mock.broker_up(-1).unwrap();
+        broker.mock().cluster.broker_up(-1).unwrap();
     }
 }

@@ -22,16 +22,27 @@ pub(super) struct Hearing {
     last: Mutex<Option<String>>,
     /// The first message that could not be delivered, and why.
     undelivered: Mutex<Option<String>>,
+    /// Why brokers let nobody in with these settings.
+    shut: Mutex<Option<String>>,
+    /// The last statistics, until they are taken.
+    statistics: Mutex<Option<Vec<u8>>>,
 }
 
 impl Hearing {
-    fn hear(&self, complaint: &str) {
+    fn hear(&self, complaint: &str, code: Option<RDKafkaErrorCode>) {
+        use RDKafkaErrorCode::{Authentication, SSL};
         // Which thread it was is of no interest.
         let complaint = match complaint.split_once("]: ") {
             Some((thread, rest)) if thread.starts_with("[thrd:") => rest,
             _ => complaint,
         };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(complaint.into());
+        let said = format!("{complaint}{}", hint(complaint));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
+        // A wrong password, or the certificate of somebody else, which comes as a failure of the connection, too: no
+        // wait will help.
+        if matches!(code, Some(Authentication | SSL)) || complaint.contains("certificate verify failed") {
+            *self.shut.lock().unwrap_or_else(PoisonError::into_inner) = Some(complaint.into());
+        }
     }
 
     /// The last complaint, to be put at the end of a message.
@@ -44,12 +55,40 @@ impl Hearing {
     pub(super) fn undelivered(&self) -> Option<String> {
         self.undelivered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// Begins to listen for such messages again.
+    pub(super) fn forget_undelivered(&self) {
+        *self.undelivered.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Why brokers let nobody in, if they said so.
+    pub(super) fn shut(&self) -> Option<String> {
+        self.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The statistics, if there are new ones.
+    pub(super) fn statistics(&self) -> Option<Vec<u8>> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What a connection that breaks off at this step mostly means.
+fn hint(complaint: &str) -> &'static str {
+    let breaks_in = |state: &str| complaint.contains("Disconnected") && complaint.contains(state);
+    if breaks_in("in state APIVERSION_QUERY") {
+        ": as if it needed TLS or a password, see security.protocol"
+    } else if breaks_in("in state SSL_HANDSHAKE") {
+        ": as if it had no TLS, see security.protocol"
+    } else {
+        ""
+    }
 }
 
 impl ClientContext for Hearing {
-    fn log(&self, level: RDKafkaLogLevel, _: &str, message: &str) {
-        if (level as i32) <= (RDKafkaLogLevel::Error as i32) {
-            self.hear(message);
+    fn log(&self, level: RDKafkaLogLevel, what: &str, message: &str) {
+        // A broker that closes the connection, because it speaks TLS and we do not, is no error to librdkafka.
+        if (level as i32) <= (RDKafkaLogLevel::Error as i32) || what == "FAIL" {
+            self.hear(message, None);
         }
     }
 
@@ -57,11 +96,13 @@ impl ClientContext for Hearing {
         let code = error.rdkafka_error_code();
         // That all are down says less than why the last one is.
         if !matches!(code, Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::PartitionEOF)) {
-            self.hear(reason);
+            self.hear(reason, code);
         }
     }
 
-    fn stats_raw(&self, _: &[u8]) {}
+    fn stats_raw(&self, statistics: &[u8]) {
+        *self.statistics.lock().unwrap_or_else(PoisonError::into_inner) = Some(statistics.into());
+    }
 }
 
 impl ConsumerContext for Hearing {}
@@ -123,7 +164,7 @@ pub(super) fn config(topic: &Address, settings: &Settings) -> ClientConfig {
         config.set(name, value);
     }
     config.set("bootstrap.servers", &topic.brokers);
-    config.set_log_level(RDKafkaLogLevel::Error);
+    config.set_log_level(RDKafkaLogLevel::Info);
     config
 }
 
@@ -164,6 +205,14 @@ pub(super) fn consumer(config: &mut ClientConfig) -> Result<BaseConsumer<Hearing
     config.create_with_context(Hearing::default()).map_err(wrong_setting)
 }
 
+/// That brokers let nobody in with these settings, or that nobody has answered.
+pub(super) fn unanswered(topic: &Address, settings: &Settings, hearing: &Hearing) -> Error {
+    match hearing.shut() {
+        Some(why) => about(topic, BadTopic::Shut(why)),
+        None => silent(topic, settings, hearing),
+    }
+}
+
 /// A wait for a broker, in small steps so that it can be heard meanwhile why it does not answer.
 pub(super) fn ask<T>(
     consumer: &BaseConsumer<Hearing>,
@@ -183,8 +232,8 @@ pub(super) fn ask<T>(
         }
         match answer {
             Ok(answer) => return Ok(answer),
-            Err(error) if is_for_now(&error) && left.is_zero() => {
-                return Err(silent(topic, settings, consumer.context()));
+            Err(error) if is_for_now(&error) && (left.is_zero() || consumer.context().shut().is_some()) => {
+                return Err(unanswered(topic, settings, consumer.context()));
             }
             Err(error) if is_for_now(&error) => {}
             Err(error) => {
@@ -211,6 +260,27 @@ pub(super) fn is_for_now(error: &KafkaError) -> bool {
         Some(
             AllBrokersDown
                 | BrokerTransportFailure
+                // Of a broker that has gone, and of leaders that move.
+                | DestroyBroker
+                | BrokerDestroy
+                | BrokerNotAvailable
+                | UnknownBroker
+                | UnknownPartition
+                | ReplicaNotAvailable
+                | OffsetNotAvailable
+                | FencedLeaderEpoch
+                | UnknownLeaderEpoch
+                | PreferredLeaderNotAvailable
+                | EligibleLeadersNotAvailable
+                | ListenerNotFound
+                | KafkaStorageError
+                | RebootstrapRequired
+                | NotEnoughReplicas
+                | NotEnoughReplicasAfterAppend
+                | ConcurrentTransactions
+                | Retry
+                | WaitCache
+                | Outdated
                 | OperationTimedOut
                 | MessageTimedOut
                 | RequestTimedOut

@@ -22,6 +22,10 @@ impl Waiting {
         self.next = 0;
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.marks.len() - self.next
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.next == self.marks.len()
     }

@@ -4,7 +4,8 @@
 //! read stands in our own state, never in a group of the broker. A run ends where the topic ended
 //! when it began, unless it follows it. Messages of several partitions are taken in the order of
 //! their times (of equal times, in the order of partitions), so that batches by count are the same in
-//! every run over the same topic; a run that follows does not wait for a partition that is silent.
+//! every run over the same topic; a run that follows does not wait for a partition that is silent, and
+//! reads those that are added meanwhile, from their beginning.
 //! Within a batch, records stand partition by partition: however they came, a batch that is run again
 //! is the same.
 //!
@@ -20,6 +21,9 @@
 mod address;
 #[cfg(feature = "kafka")]
 mod client;
+#[cfg(any(test, feature = "kafka"))]
+#[cfg_attr(not(feature = "kafka"), allow(dead_code))]
+mod ends;
 // Tested in every build, though used with the feature alone.
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]

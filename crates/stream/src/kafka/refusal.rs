@@ -1,5 +1,6 @@
 //! What goes wrong with topics, brokers and settings, as values.
 
+use tamis_make::number;
 use tamis_read::refusal::{Help, Refusal};
 use thiserror::Error;
 
@@ -92,6 +93,9 @@ pub enum BadTopic {
         /// What was heard meanwhile.
         complaint: String,
     },
+    /// Brokers that do not let us in, or are not those that are meant.
+    #[error("the connection was refused: {0}: check the user, the password, the certificates and the port")]
+    Shut(String),
     /// What a broker says.
     #[error("{0}")]
     Broker(String),
@@ -172,6 +176,15 @@ pub enum BadTopic {
         /// The message.
         offset: u64,
     },
+    /// A batch that has fewer messages than it had.
+    #[error(
+        "{} of a batch that was begun are gone (compaction?), and it cannot be run again: start with an empty state folder",
+        number::counted(*.gone, "message")
+    )]
+    BatchShrunk {
+        /// How many.
+        gone: u64,
+    },
     /// A state that is not one of a topic.
     #[error("the state cannot be read as that of a topic: start with an empty state folder")]
     State,
@@ -206,7 +219,9 @@ pub enum BadTopic {
     #[error("no transaction can begin: {0}")]
     NoTransaction(String),
     /// Two runs with one state.
-    #[error("another run with the same state (or transactional.id) has taken over")]
+    #[error(
+        "the brokers have shut this run out: another run with the same state (or transactional.id) has taken over; if there is none, they failed in between, and the same command resumes"
+    )]
     TakenOver,
     /// Answers that were refused.
     #[error("the answers could not be written: {0}")]
@@ -223,6 +238,8 @@ impl Refusal for BadTopic {
             BadTopic::PartitionGone(_)
             | BadTopic::MessagesGone { .. }
             | BadTopic::Shortened { .. }
+            | BadTopic::Compacted { .. }
+            | BadTopic::BatchShrunk { .. }
             | BadTopic::Forgotten(_)
             | BadTopic::OldState { .. } => vec![Help::give(opt::LOST.with("go-on"))],
             _ => Vec::new(),

@@ -96,7 +96,7 @@ impl fmt::Debug for Settings {
 }
 
 /// What the promises rest on is not for others to set.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "acks",
     "auto.offset.reset",
     "enable.auto.commit",
@@ -106,6 +106,7 @@ const OURS: [&str; 9] = [
     "log.queue",
     "metadata.broker.list",
     "request.required.acks",
+    "statistics.interval.ms",
 ];
 
 impl Settings {

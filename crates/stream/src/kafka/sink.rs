@@ -27,16 +27,41 @@ const STEP: Duration = Duration::from_millis(500);
 /// How long a run that ends takes to give its transaction up, so that readers need not wait.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Answers of a transaction that are kept, in bytes. One that has more is ended after its batch.
+const MOST_KEPT: usize = 32 << 20;
+
 /// What is written in one transaction, at least one for each commit.
 struct Transactions {
     /// The id of the state.
     state: String,
     group: ConsumerGroupMetadata,
-    _asking: BaseConsumer<Hearing>,
+    asking: BaseConsumer<Hearing>,
     /// Answers up to this batch have come, and will not be sent again.
     done: u64,
-    /// Since when there is an open one.
-    open: Option<Instant>,
+    open: Option<Open>,
+}
+
+/// A transaction that is open.
+struct Open {
+    since: Instant,
+    /// All that it has: a transaction that fails when leaders or coordinators move is given up, and another one gets
+    /// the same answers.
+    answers: Vec<u8>,
+    /// Whether it has failed already.
+    broken: bool,
+}
+
+/// Why something was not done.
+enum Trouble {
+    /// The transaction is to be given up, and another can take its place.
+    Broken(KafkaError),
+    Failed(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Failed(error)
+    }
 }
 
 /// The topic.
@@ -110,17 +135,8 @@ pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Ans
         Some((state, _)) => {
             // This also ends what a run that was killed had begun, before it is asked what lasted.
             init(&producer, address, settings)?;
-            let mut wanted = TopicPartitionList::new();
-            wanted.add_partition(&address.topic, 0);
-            let found =
-                ask(&asking, address, settings, |time| asking.committed_offsets(wanted.clone(), time))?;
-            let found =
-                found.elements_for_topic(&address.topic).into_iter().find_map(|part| match part.offset() {
-                    Offset::Offset(batch) if part.metadata() == state => u64::try_from(batch).ok(),
-                    _ => None,
-                });
+            let found = last_batch(&asking, address, settings, &state)?;
             let known = done.unwrap_or(0);
-            let found = found.unwrap_or(0);
             if found < known && settings.lost == Lost::Stop {
                 return Err(about(address, BadTopic::Forgotten(known)));
             }
@@ -130,10 +146,27 @@ pub(crate) fn open<'a>(opening: Opening<'_>, control: &'a Control) -> Result<Ans
             let found = found.min(begun);
             let group = asking.group_metadata();
             let group = group.ok_or_else(|| about(address, BadTopic::NoCoordinator))?;
-            Some(Transactions { state, group, _asking: asking, done: found.max(known), open: None })
+            Some(Transactions { state, group, asking, done: found.max(known), open: None })
         }
     };
     Ok(Answers { address: address.clone(), settings: settings.clone(), producer, transactions, control })
+}
+
+/// The last batch of a state whose answers the brokers have; 0 where there is none.
+fn last_batch(
+    asking: &BaseConsumer<Hearing>,
+    address: &Address,
+    settings: &Settings,
+    state: &str,
+) -> Result<u64> {
+    let mut wanted = TopicPartitionList::new();
+    wanted.add_partition(&address.topic, 0);
+    let found = ask(asking, address, settings, |time| asking.committed_offsets(wanted.clone(), time))?;
+    let found = found.elements_for_topic(&address.topic).into_iter().find_map(|part| match part.offset() {
+        Offset::Offset(batch) if part.metadata() == state => u64::try_from(batch).ok(),
+        _ => None,
+    });
+    Ok(found.unwrap_or(0))
 }
 
 fn init(producer: &BaseProducer<Hearing>, address: &Address, settings: &Settings) -> Result<()> {
@@ -148,7 +181,9 @@ fn init(producer: &BaseProducer<Hearing>, address: &Address, settings: &Settings
                 let complaint = producer.context().complaint();
                 return Err(about(address, BadTopic::NoTransaction(format!("{}{complaint}", plain(&error)))));
             }
-            Err(_) if left.is_zero() => return Err(silent(address, settings, producer.context())),
+            Err(_) if left.is_zero() || producer.context().shut().is_some() => {
+                return Err(client::unanswered(address, settings, producer.context()));
+            }
             Err(_) => {}
         }
     }
@@ -207,84 +242,80 @@ impl Answers<'_> {
     }
 
     /// Does something again until the broker has answered, or has not for too long.
-    fn persist(&self, mut step: impl FnMut(Duration) -> Result<(), KafkaError>) -> Result<()> {
+    fn persist(&self, mut step: impl FnMut(Duration) -> Result<(), KafkaError>) -> Result<(), Trouble> {
         let since = Instant::now();
         loop {
             let done = step(STEP);
             self.producer.poll(Duration::ZERO);
             match done {
                 Ok(()) => return Ok(()),
-                Err(error) if !is_for_now(&error) => return Err(self.failed(&error)),
-                Err(_) if since.elapsed() > self.settings.timeout => {
-                    return Err(silent(&self.address, &self.settings, self.producer.context()));
+                Err(KafkaError::Transaction(error)) if error.txn_requires_abort() => {
+                    return Err(Trouble::Broken(KafkaError::Transaction(error)));
                 }
-                // A run that is asked to end does not wait for a missing broker.
-                Err(_) if self.control.check().is_err() && since.elapsed() > FAREWELL => {
-                    return Err(silent(&self.address, &self.settings, self.producer.context()));
+                Err(error) if !is_for_now(&error) => return Err(self.failed(&error).into()),
+                Err(_) if since.elapsed() > self.patience() => {
+                    return Err(silent(&self.address, &self.settings, self.producer.context()).into());
                 }
                 Err(_) => {}
             }
         }
     }
 
-    /// Hands a line to librdkafka, waiting while it has too many; false if the run must end.
-    fn send(&self, line: &[u8]) -> Result<bool> {
+    /// In words, where no other transaction can help.
+    fn worded(&self, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Broken(error) => self.failed(&error),
+            Trouble::Failed(error) => error,
+        }
+    }
+
+    /// Hands lines to librdkafka.
+    fn send_all(&self, answers: &[u8]) -> Result<(), Trouble> {
+        for (number, line) in answers.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            self.send(line.strip_suffix(b"\n").unwrap_or(line))?;
+            if number % 1024 == 0 {
+                self.producer.poll(Duration::ZERO);
+            }
+        }
+        Ok(())
+    }
+
+    /// How long a broker is waited for: not for long by a run that is asked to end.
+    fn patience(&self) -> Duration {
+        match self.control.check() {
+            Ok(()) => self.settings.timeout,
+            Err(_) => FAREWELL.min(self.settings.timeout),
+        }
+    }
+
+    /// Hands a line to librdkafka, waiting while it has too many.
+    fn send(&self, line: &[u8]) -> Result<(), Trouble> {
         let key = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
         let mut since = None;
         loop {
             let record = BaseRecord::to(&self.address.topic).key(key).payload(line);
             match self.producer.send(record) {
-                Ok(()) => return Ok(true),
+                Ok(()) => return Ok(()),
                 Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), _)) => {
                     let since = *since.get_or_insert_with(Instant::now);
-                    if self.control.check().is_err() {
-                        return Ok(false);
-                    }
-                    if since.elapsed() > self.settings.timeout {
-                        return Err(silent(&self.address, &self.settings, self.producer.context()));
+                    if since.elapsed() > self.patience() {
+                        return Err(silent(&self.address, &self.settings, self.producer.context()).into());
                     }
                     self.producer.poll(Duration::from_millis(50));
                 }
-                Err((error, _)) => return Err(self.failed(&error)),
-            }
-        }
-    }
-}
-
-impl AnswerSink for Answers<'_> {
-    fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool> {
-        if let Some(transactions) = &mut self.transactions {
-            if batch <= transactions.done || answers.is_empty() {
-                return Ok(true);
-            }
-            if transactions.open.is_none() {
-                if let Err(error) = self.producer.begin_transaction() {
-                    return Err(self.failed(&error));
+                // A transaction that has failed takes no more.
+                Err((error @ KafkaError::MessageProduction(RDKafkaErrorCode::State), _))
+                    if self.transactions.is_some() && self.producer.client().fatal_error().is_none() =>
+                {
+                    return Err(Trouble::Broken(error));
                 }
-                transactions.open = Some(Instant::now());
+                Err((error, _)) => return Err(self.failed(&error).into()),
             }
         }
-        for (number, line) in answers.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            if !self.send(line.strip_suffix(b"\n").unwrap_or(line))? {
-                return Ok(false);
-            }
-            if number % 1024 == 0 {
-                self.producer.poll(Duration::ZERO);
-            }
-        }
-        if self.transactions.is_none() {
-            self.persist(|time| self.producer.flush(time))?;
-            if let Some(why) = self.producer.context().undelivered() {
-                return Err(about(&self.address, BadTopic::Unwritten(why.to_string())));
-            }
-        }
-        Ok(true)
     }
 
-    fn sync(&mut self, batch: u64) -> Result<()> {
-        let Some(transactions) = self.transactions.as_ref().filter(|one| one.open.is_some()) else {
-            return Ok(());
-        };
+    /// Commits the transaction that is open, with the number of its last batch.
+    fn commit(&self, transactions: &Transactions, batch: u64) -> Result<(), Trouble> {
         let mut offsets = TopicPartitionList::new();
         let number = Offset::Offset(i64::try_from(batch).unwrap_or(i64::MAX));
         let mut part = offsets.add_partition(&self.address.topic, 0);
@@ -294,7 +325,85 @@ impl AnswerSink for Answers<'_> {
         // All the time at once: where it runs out, the transaction is lost.
         let whole = self.settings.timeout;
         self.persist(|_| self.producer.send_offsets_to_transaction(&offsets, &transactions.group, whole))?;
-        self.persist(|time| self.producer.commit_transaction(time))?;
+        self.persist(|time| self.producer.commit_transaction(time))
+    }
+
+    /// Gives the transaction up and sends its answers in another one; whether the brokers have them already.
+    fn send_again(&self, transactions: &Transactions, answers: &[u8], batch: u64) -> Result<bool, Trouble> {
+        self.persist(|time| self.producer.abort_transaction(time))?;
+        self.producer.context().forget_undelivered();
+        // Where only the answer to a commit was lost, it was carried out.
+        let Transactions { asking, state, .. } = transactions;
+        if last_batch(asking, &self.address, &self.settings, state)? >= batch {
+            return Ok(true);
+        }
+        self.producer.begin_transaction().map_err(|error| self.failed(&error))?;
+        self.send_all(answers)?;
+        Ok(false)
+    }
+}
+
+impl AnswerSink for Answers<'_> {
+    fn append(&mut self, batch: u64, answers: &[u8]) -> Result<bool> {
+        let Some(transactions) = &mut self.transactions else {
+            let sent = self.send_all(answers).and_then(|()| self.persist(|time| self.producer.flush(time)));
+            sent.map_err(|trouble| self.worded(trouble))?;
+            return match self.producer.context().undelivered() {
+                Some(why) => Err(about(&self.address, BadTopic::Unwritten(why))),
+                None => Ok(true),
+            };
+        };
+        if batch <= transactions.done || answers.is_empty() {
+            return Ok(true);
+        }
+        let broken = match &mut transactions.open {
+            Some(open) => {
+                open.answers.extend_from_slice(answers);
+                open.broken
+            }
+            None => {
+                if let Err(error) = self.producer.begin_transaction() {
+                    return Err(self.failed(&error));
+                }
+                let (since, answers) = (Instant::now(), answers.to_vec());
+                transactions.open = Some(Open { since, answers, broken: false });
+                false
+            }
+        };
+        match if broken { Ok(()) } else { self.send_all(answers) } {
+            Ok(()) => Ok(true),
+            // All of it is sent again at the end of the transaction.
+            Err(Trouble::Broken(_)) => {
+                self.transactions
+                    .iter_mut()
+                    .filter_map(|one| one.open.as_mut())
+                    .for_each(|open| open.broken = true);
+                Ok(true)
+            }
+            Err(Trouble::Failed(error)) => Err(error),
+        }
+    }
+
+    fn sync(&mut self, batch: u64) -> Result<()> {
+        let Some(transactions) = &self.transactions else { return Ok(()) };
+        let Some(open) = &transactions.open else { return Ok(()) };
+        let since = Instant::now();
+        let mut broken = open.broken;
+        loop {
+            let done = match broken {
+                true => self.send_again(transactions, &open.answers, batch),
+                false => Ok(false),
+            };
+            let done = match done {
+                Ok(false) => self.commit(transactions, batch),
+                done => done.map(|_| ()),
+            };
+            match done {
+                Ok(()) => break,
+                Err(Trouble::Broken(_)) if since.elapsed() < self.settings.timeout => broken = true,
+                Err(trouble) => return Err(self.worded(trouble)),
+            }
+        }
         if let Some(transactions) = &mut self.transactions {
             transactions.done = batch;
             transactions.open = None;
@@ -307,7 +416,9 @@ impl AnswerSink for Answers<'_> {
     }
 
     fn held(&self) -> Option<Duration> {
-        self.transactions.as_ref()?.open.map(|open| open.elapsed())
+        let open = self.transactions.as_ref()?.open.as_ref()?;
+        let full = open.broken || open.answers.len() > MOST_KEPT;
+        Some(if full { Duration::MAX } else { open.since.elapsed() })
     }
 }
 

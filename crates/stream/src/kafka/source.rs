@@ -20,14 +20,16 @@ use tamis_read::error::{Error, Result};
 use tamis_read::{BadRow, Messages, Options, Sift, Sink};
 
 use super::client::{self, Hearing, about, plain, silent};
+use super::ends::{self, Ends};
 use super::merge::{Arrivals, Waiting, turn};
 use super::refusal::BadTopic;
 use super::{Address, Field, Settings};
 use crate::job::Lost;
 use crate::queue::Piece;
-use crate::refusal::Failed;
+use crate::refusal::{Failed, News};
 use crate::sift::{Making, Sifter};
 use crate::source::{Cut, Place, Reached, Records, Source};
+use crate::watch::{Herald, Lag};
 
 /// Messages that become records at a time, and their bytes.
 const FEW: usize = 1024;
@@ -39,6 +41,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often a broker that is away is asked whether it is back, and for how long.
 const PROBE: Duration = Duration::from_secs(1);
 const PROBE_TIME: Duration = Duration::from_millis(300);
+
+/// How often a topic that is followed is asked whether it has partitions that were added.
+const NEW_PARTITIONS_MS: &str = "5000";
 
 /// Memory for messages that were fetched ahead, of all partitions.
 const AHEAD_KIB: usize = 32 << 10;
@@ -57,6 +62,7 @@ pub(crate) struct TopicSetup<'a> {
     pub(crate) follow: bool,
     pub(crate) options: &'a Options,
     pub(crate) making: Making<'a>,
+    pub(crate) herald: Herald,
 }
 
 /// A topic that is read.
@@ -66,7 +72,11 @@ pub(crate) struct Topic<'a> {
     follow: bool,
     consumer: Arc<BaseConsumer<Hearing>>,
     cluster: Option<String>,
+    /// In the order of their ids.
     parts: Vec<Part>,
+    /// Where they end by now, if the topic is followed and that is known.
+    ends: Ends,
+    herald: Herald,
     messages: Messages,
     sifter: Sifter<'a>,
     /// How the records of the batch came.
@@ -100,8 +110,26 @@ struct Part {
     /// Where the partition ended when the run began.
     high: u64,
     ended: bool,
+    /// Whether the end was reached after the last message that was read.
+    at_end: bool,
     /// A message that cannot be used, after those that wait.
     failure: Option<Error>,
+}
+
+impl Part {
+    /// A partition with nothing read of it in this run: from where it is read, and where it ends.
+    fn new(id: i32, place: Option<u64>, from: u64, high: u64) -> Part {
+        let (queue, early, waiting) = Default::default();
+        let (ended, at_end) = (false, false);
+        Part { id, queue, early, waiting, place, read: from, high, ended, at_end, failure: None }
+    }
+
+    /// Messages that wait to be taken, of a partition that ends there. Offsets that have no message count, too, as
+    /// long as they are before us.
+    fn lag(&self, end: u64, reached: Option<u64>) -> u64 {
+        let at = reached.filter(|_| self.at_end).map_or(self.read, |reached| reached.max(self.read));
+        end.saturating_sub(at) + self.waiting.len() as u64
+    }
 }
 
 /// The offsets of a place.
@@ -152,18 +180,9 @@ fn assign(consumer: &Arc<BaseConsumer<Hearing>>, address: &Address, parts: &mut 
     Ok(())
 }
 
-/// Opens a topic, at its beginning or where the commit ended.
-pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
-    let TopicSetup { address, settings, follow, options, making } = setup;
-    let (begin, bookmark) = match begin {
-        Some((place, bookmark)) => {
-            let bookmark: TopicBookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
-            (offsets(place).ok_or_else(damaged)?, bookmark)
-        }
-        None => Default::default(),
-    };
-    let messages =
-        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
+/// A reader of this topic, which fetches ahead within bounds; one that follows hears where partitions end, and of new
+/// ones.
+fn reader(address: &Address, settings: &Settings, follow: bool) -> Result<BaseConsumer<Hearing>> {
     let mut config = client::config(address, settings);
     let per_part = AHEAD_KIB / address.partitions.len().max(4);
     for (name, usual) in
@@ -173,7 +192,28 @@ pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -
             config.set(name, usual);
         }
     }
-    let consumer = Arc::new(client::consumer(&mut config)?);
+    if follow {
+        config.set("statistics.interval.ms", ends::EVERY_MS);
+        if config.get("topic.metadata.refresh.interval.ms").is_none() {
+            config.set("topic.metadata.refresh.interval.ms", NEW_PARTITIONS_MS);
+        }
+    }
+    client::consumer(&mut config)
+}
+
+/// Opens a topic, at its beginning or where the commit ended.
+pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -> Result<Topic<'a>> {
+    let TopicSetup { address, settings, follow, options, making, herald } = setup;
+    let (begin, bookmark) = match begin {
+        Some((place, bookmark)) => {
+            let bookmark: TopicBookmark = serde_json::from_value(bookmark.clone()).map_err(|_| damaged())?;
+            (offsets(place).ok_or_else(damaged)?, bookmark)
+        }
+        None => Default::default(),
+    };
+    let messages =
+        Messages::new(options, &making.columns()).map_err(|why| Error::input(address.to_string(), why))?;
+    let consumer = Arc::new(reader(address, settings, follow)?);
     let there = client::partitions(&consumer, address, settings)?;
     let cluster = consumer.client().fetch_cluster_id(settings.timeout.min(Duration::from_secs(5)));
     if let (Some(then), Some(now)) = (&bookmark.cluster, &cluster)
@@ -206,10 +246,8 @@ pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -
         let (from, gone) = beginning(address, id, at, marks, settings.lost)?;
         news |= at.is_some_and(|at| at != from);
         lost += gone;
-        let (early, waiting) = Default::default();
-        let (place, high) = (at.map(|_| from), marks.1);
-        let ended = !follow && from >= high;
-        parts.push(Part { id, queue: None, early, waiting, place, read: from, high, ended, failure: None });
+        let ended = !follow && from >= marks.1;
+        parts.push(Part { ended, ..Part::new(id, at.map(|_| from), from, marks.1) });
     }
     assign(&consumer, address, &mut parts)?;
     Ok(Topic {
@@ -219,6 +257,8 @@ pub(crate) fn open<'a>(setup: TopicSetup<'a>, begin: Option<(&Place, &Value)>) -
         consumer,
         cluster,
         parts,
+        ends: Ends::default(),
+        herald,
         messages,
         sifter: Sifter::new(making),
         arrivals: Arrivals::default(),
@@ -259,10 +299,9 @@ impl Topic<'_> {
         use RDKafkaErrorCode::*;
         if let KafkaError::PartitionEOF(id) = error {
             self.waiting = None;
-            if !self.follow
-                && let Some(part) = self.parts.iter_mut().find(|part| part.id == id)
-            {
-                part.ended = true;
+            if let Some(part) = self.parts.iter_mut().find(|part| part.id == id) {
+                part.at_end = true;
+                part.ended |= !self.follow;
             }
             return Ok(());
         }
@@ -290,6 +329,31 @@ impl Topic<'_> {
             _ if matches!(error, KafkaError::MessageConsumptionFatal(_)) => Err(says()),
             _ => Ok(()),
         }
+    }
+
+    /// Looks where partitions end by now, and reads those that were added, from their beginning.
+    fn look_around(&mut self) -> Result<()> {
+        let Some(statistics) = self.consumer.context().statistics() else { return Ok(()) };
+        let isolation = self.settings.properties.iter().rev().find(|(name, _)| name == "isolation.level");
+        let committed = isolation.is_none_or(|(_, level)| level == "read_committed");
+        let Some(ends) = ends::of(&statistics, &self.address.topic, committed) else { return Ok(()) };
+        self.ends = ends;
+        if !self.address.partitions.is_empty() {
+            return Ok(());
+        }
+        let (before, last) = (self.parts.len(), self.parts.last().map(|last| last.id));
+        for &id in self.ends.keys().filter(|id| Some(**id) > last) {
+            let (low, high) = client::ask(&self.consumer, self.address, self.settings, |time| {
+                self.consumer.fetch_watermarks(&self.address.topic, id, time)
+            })?;
+            self.parts.push(Part::new(id, None, low.max(0) as u64, high.max(0) as u64));
+        }
+        if self.parts.len() == before {
+            return Ok(());
+        }
+        let (topic, now) = (self.address.to_string(), self.parts.len());
+        self.herald.say(&News::PartitionsAdded { topic, before, now });
+        assign(&self.consumer, self.address, &mut self.parts)
     }
 
     /// What is next in a partition has gone while it was waited for.
@@ -357,6 +421,7 @@ impl Topic<'_> {
         if !marks.is_empty() {
             self.waiting = None;
             self.down = None;
+            part.at_end = false;
             self.sifter.batch(&[], &mut self.piece);
             self.skipped += self.piece.skipped;
             let of = self.piece.stops.iter().map(|stop| marks[*stop as usize - 1]);
@@ -387,6 +452,10 @@ impl Topic<'_> {
                     part.place = Some(at);
                     self.arrivals.push(number, count);
                 } else if !part.waiting.is_empty() || part.read >= to || part.ended {
+                    if self.settings.lost == Lost::GoOn {
+                        part.place = Some(to); // how many are missing is counted when the batch is whole
+                        break;
+                    }
                     return Err(about(self.address, BadTopic::Compacted { id: part.id, offset: to - 1 }));
                 } else if part.read == read {
                     whole = false;
@@ -490,6 +559,9 @@ impl Source for Topic<'_> {
         };
         loop {
             self.listen()?;
+            if self.follow {
+                self.look_around()?;
+            }
             let reached = match (&target, cut) {
                 (Some(target), _) if self.take_again(target, records)? => Reached::Cut,
                 (None, Cut::Records(most)) => self.take_next(most, records)?,
@@ -551,8 +623,28 @@ impl Source for Topic<'_> {
         Ok(())
     }
 
-    fn lag(&self) -> Option<u64> {
-        None
+    /// A run that does not follow has to read to where the topic ended when it began.
+    fn lag(&self) -> Option<Lag> {
+        let of_part = |part: &Part| {
+            if self.follow {
+                let end = self.ends.get(&part.id)?;
+                return Some(part.lag(end.end?, end.reached));
+            }
+            Some(if part.ended { part.waiting.len() as u64 } else { part.lag(part.high, None) })
+        };
+        self.parts.iter().map(of_part).sum::<Option<u64>>().map(Lag::Messages)
+    }
+
+    fn may_shrink(&self) -> bool {
+        true
+    }
+
+    fn shrunk(&mut self, gone: u64) -> Result<()> {
+        if self.settings.lost == Lost::Stop {
+            return Err(about(self.address, BadTopic::BatchShrunk { gone }));
+        }
+        self.lost += gone;
+        Ok(())
     }
 
     fn skipped(&self) -> u64 {

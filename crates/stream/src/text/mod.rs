@@ -41,7 +41,7 @@ use super::sift::Making;
 use super::socket::Known;
 use super::source::{Cut, Place, Reached, Records, Source};
 use super::spool::Spool;
-use super::watch::Watch;
+use super::watch::{Lag, Watch};
 
 pub use self::named::Named;
 pub(super) use self::open::open;
@@ -239,7 +239,7 @@ impl Source for Text {
         self.classes.unwrap_or(Classes::TEXT)
     }
 
-    fn lag(&self) -> Option<u64> {
+    fn lag(&self) -> Option<Lag> {
         let left = |number: usize, plain: bool, length: u64| match number == self.at.input {
             true if !plain => None,
             true => Some(length.saturating_sub(self.at.offset)),
@@ -253,7 +253,7 @@ impl Source for Text {
             self.inputs.iter().enumerate().map(|(number, input)| left(number, input.plain, input.length));
         let followed = generations.iter().filter(|generation| generation.input >= self.at.input);
         let followed = followed.map(|generation| left(generation.input, true, generation.length()?));
-        files.skip(self.at.input).chain(followed).sum()
+        files.skip(self.at.input).chain(followed).sum::<Option<u64>>().map(Lag::Bytes)
     }
 
     fn skipped(&self) -> u64 {
