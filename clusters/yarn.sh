@@ -5,6 +5,8 @@ python=${TAMIS_CLUSTER_PYTHON:-$target/python/bin/python}
 conf=$home/conf
 me=$(id -un)
 rpc=18020 manager=18032
+# What is started lives for seconds, several at a time on few cores: it is not worth a good compiler.
+quick='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'
 
 # Two nodes on one machine: everything that has a port or a folder is told where.
 node() {
@@ -87,7 +89,7 @@ configure() {
         dfs.heartbeat.interval 1 dfs.namenode.heartbeat.recheck-interval 3000 \
         dfs.namenode.safemode.extension 0 >"$conf/hdfs-site.xml"
     # One machine stands for several: its disk is nearly full more often than theirs, and what Java reserves is not
-    # what it takes. A node that is gone is known to be after ten seconds.
+    # what it takes. A node that is gone is known to be after seconds, not after ten minutes.
     properties yarn.resourcemanager.hostname 127.0.0.1 yarn.resourcemanager.address "127.0.0.1:$manager" \
         yarn.resourcemanager.scheduler.address 127.0.0.1:18030 \
         yarn.resourcemanager.resource-tracker.address 127.0.0.1:18031 \
@@ -99,8 +101,8 @@ configure() {
         yarn.nodemanager.container-monitor.interval-ms 500 \
         yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage 99.5 \
         yarn.nodemanager.delete.debug-delay-sec 0 yarn.nodemanager.log.retain-seconds 86400 \
-        yarn.resourcemanager.nm.liveness-monitor.interval-ms 1000 yarn.nm.liveness-monitor.expiry-interval-ms 10000 \
-        yarn.am.liveness-monitor.expiry-interval-ms 90000 yarn.resourcemanager.rm.container-allocation.expiry-interval-ms 30000 \
+        yarn.resourcemanager.nm.liveness-monitor.interval-ms 1000 yarn.nm.liveness-monitor.expiry-interval-ms 15000 \
+        yarn.am.liveness-monitor.expiry-interval-ms 90000 yarn.resourcemanager.rm.container-allocation.expiry-interval-ms 60000 \
         yarn.resourcemanager.nodemanagers.heartbeat-interval-ms 300 yarn.resourcemanager.am.max-attempts 3 \
         yarn.nodemanager.env-whitelist JAVA_HOME,HADOOP_CONF_DIR,LANG,TZ \
         yarn.nodemanager.aux-services mapreduce_shuffle \
@@ -110,10 +112,12 @@ configure() {
         yarn.app.mapreduce.am.command-opts -Xmx300m mapreduce.map.memory.mb 512 mapreduce.reduce.memory.mb 512 \
         mapreduce.map.java.opts -Xmx200m mapreduce.reduce.java.opts -Xmx200m mapreduce.task.io.sort.mb 50 \
         >"$conf/mapred-site.xml"
-    # Half of a queue for application masters: of 6 GB, a tenth is not one driver. The queue `closed` never gives one.
+    # Most of a queue may be application masters: a tenth of 6 GB is not one driver. The queue `closed` takes applications,
+    # and never gives them a container.
     properties yarn.scheduler.capacity.root.queues default,closed \
         yarn.scheduler.capacity.root.default.capacity 100 yarn.scheduler.capacity.root.closed.capacity 0 \
         yarn.scheduler.capacity.root.closed.maximum-capacity 0 \
+        yarn.scheduler.capacity.root.closed.maximum-applications 10 \
         yarn.scheduler.capacity.maximum-am-resource-percent 0.8 \
         yarn.scheduler.capacity.resource-calculator org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator \
         >"$conf/capacity-scheduler.xml"
@@ -134,10 +138,13 @@ spark.yarn.am.memory 512m
 spark.driver.memory 512m
 spark.executor.memory 512m
 spark.executor.memoryOverhead 512m
+spark.driver.extraJavaOptions $quick
+spark.executor.extraJavaOptions $quick
+spark.yarn.am.extraJavaOptions $quick
 spark.ui.enabled false
 spark.hadoop.yarn.timeline-service.enabled false
 END
-    program java-of-hadoop "exec java -Dhadoop.log.dir=$logs -Djava.net.preferIPv4Stack=true -XX:+UseSerialGC \
+    program java-of-hadoop "exec java -Dhadoop.log.dir=$logs -Djava.net.preferIPv4Stack=true $quick \
 --add-opens=java.base/java.lang=ALL-UNNAMED -cp '$conf:$jars/*' \"\$@\""
     # What Hadoop's own scripts of these names do, of which there is no artifact.
     local shell="export HADOOP_CONF_DIR=$conf; run() { exec $home/bin/java-of-hadoop -Xmx128m -Dhadoop.root.logger=WARN,console \"\$@\"; }"
@@ -174,8 +181,9 @@ program() {
 
 settings() {
     echo "export HADOOP_CONF_DIR=$conf SPARK_CONF_DIR=$home/spark SPARK_LOCAL_IP=127.0.0.1"
+    echo "export SPARK_HOME=$("$python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')"
     echo "export PYSPARK_PYTHON=$python PATH=$home/bin:\$PATH"
-    echo "export TAMIS_YARN=$home"
+    echo "export SPARK_SUBMIT_OPTS='$quick' TAMIS_YARN=$home"
 }
 
 # Containers outlive a node that was killed: they are known by the folder that they run in.

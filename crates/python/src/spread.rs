@@ -229,7 +229,8 @@ impl Counter {
         let outcome = patience::run(py, u64::MAX, conclude)?;
         let found = PyDict::new(py);
         match outcome {
-            Outcome::Params { params, estimated, lone_keywords } => {
+            Outcome::Params { params, estimated, lone_keywords, skipped } => {
+                found.set_item("skipped", skipped)?;
                 found.set_item("params", params.to_json())?;
                 found.set_item("estimated", estimated)?;
                 found.set_item("lone_keywords", lone_keywords)?;

@@ -22,6 +22,7 @@ import pytest
 import tamis
 import tamis.spark
 from tamis.spark import _batch, _files, _read, _session, _stream, _tasks, job
+from tamis.spark._store import Store
 
 pytestmark = pytest.mark.spark
 
@@ -275,7 +276,7 @@ def test_a_name_means_to_the_state_what_it_means_to_spark(spark: Any, tmp_path: 
         folder = _files.Folder(spark, f"file://{tmp_path}/{name}/")
         (tmp_path / "one").write_text("")
         folder.put("one", str(tmp_path / "one"))
-        assert _files.exists(spark, f"file://{tmp_path}/{name}/one")
+        assert Store.of(spark).exists(f"file://{tmp_path}/{name}/one")
         assert (tmp_path / name / "one").exists()
 
 
@@ -381,7 +382,7 @@ def test_a_job_filters_to_the_formats_of_spark(spark: Any, tmp_path: Path) -> No
         assert sorted((row.id, row.who) for row in rows) == [("1", "ann"), ("2", "b,ob")]
         with pytest.raises(tamis.Error, match="there already"):
             job._filter(spark, {**asked, "output": str(output), "output_format": form})
-    assert not _files.exists(spark, str(tmp_path / "none"))
+    assert not Store.of(spark).exists(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("kind", ["bloom", "count-min"])

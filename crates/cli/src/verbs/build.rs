@@ -15,8 +15,8 @@ use tamis_read::Error;
 
 use super::{inspect, understood};
 use crate::arguments::{ByHand, Counting, Keys, Kinds, Piped, Reading, Records, Sizes, memory, share};
-use crate::show::{Output, wrong};
-use crate::spark::{self, On};
+use crate::show::{Output, usage, wrong};
+use crate::spark::{self, Cluster, Where};
 use crate::{notes, progress};
 
 /// Build filters or counts from a table: one, or one per group
@@ -39,6 +39,7 @@ Examples:
   tamis build access.log --format log --kind count-min --key host -o hits.tamis
   tamis build flows.csv --kind count-min --key src --weight bytes --heavy 0.001 -o bytes.tamis
   tamis build 's3a://logs/*.parquet' --key user --on spark://master:7077 -o users.tamis
+  tamis build logs/2026 --key user --on yarn --executors 8 -o hdfs:///filters/users.tamis
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond \
 that by an estimate with a margin (the input is then read twice). Reads CSV, TSV, one key per \
@@ -97,7 +98,7 @@ pub struct Build {
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
-    on: On,
+    on: Where,
 }
 
 impl Build {
@@ -110,9 +111,10 @@ impl Build {
 
     /// Builds them.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let request = self.request()?;
+        let cluster = self.on.cluster(output);
+        let request = self.request(&cluster)?;
         if self.on.is_given() {
-            return self.on_spark(request, output);
+            return self.on_spark(request, &cluster, output);
         }
         let request::Build { job, exact } = request.resolve().map_err(wrong)?;
         warn_of_other_columns(output, &job);
@@ -152,11 +154,11 @@ impl Build {
     }
 
     /// What is asked for.
-    fn request(&self) -> Result<BuildJob> {
+    fn request(&self, cluster: &Cluster<'_>) -> Result<BuildJob> {
         let (params, heavy) = match (&self.params, &self.like) {
-            (Some(path), _) => (Some(read_params(path)?), None),
+            (Some(path), _) => (Some(read_params(&cluster.fetch(path)?)?), None),
             (_, Some(path)) => {
-                let (params, heavy) = like(path)?;
+                let (params, heavy) = like(&cluster.fetch(path)?)?;
                 (Some(params), heavy)
             }
             _ => (None, None),
@@ -182,21 +184,24 @@ impl Build {
     }
 
     /// Builds them elsewhere. What is asked is checked here and there, by the same code.
-    fn on_spark(self, request: BuildJob, output: &Output) -> Result<ExitCode> {
+    fn on_spark(self, request: BuildJob, cluster: &Cluster<'_>, output: &Output) -> Result<ExitCode> {
         request.refuse_spread(&[(self.explain, opt::EXPLAIN)]).map_err(wrong)?;
         let build = request.resolve().map_err(wrong)?;
         spread::refuse(&build.job).map_err(wrong)?;
         let path = self.output.expect("clap asks for it");
-        self.piped.target(&path, output)?;
-        files::check(&path)?;
+        if self.piped.target(&path, output)?.file().is_none() {
+            return usage("a file of filters that Spark builds goes to a file: name one by -o");
+        }
         spark::refuse_stdin(&request.inputs)?;
-        let request = BuildJob { output: Some(std::path::absolute(&path)?), ..request };
-        let told = self.on.run(output, "building", json!({ "job": "build", "request": request }))?;
+        let place = cluster.place(&path)?;
+        let request = BuildJob { output: Some(place.at.clone()), ..request };
+        let told = cluster.run("building", json!({ "job": "build", "request": request }))?;
+        cluster.put(&place)?;
         notes::estimated(output, told["estimated"] == true);
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
         notes::lone_keywords(output, told["lone_keywords"] == true);
-        output.note(format!("{}: {}", path.display(), spark::phases(&told)));
-        inspect::written(output, &path)
+        output.note(format!("{}: {}", place.name().display(), spark::phases(&told)));
+        inspect::written_elsewhere(output, &place.at, place.name())
     }
 }
 

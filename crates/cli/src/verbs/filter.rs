@@ -21,7 +21,7 @@ use crate::arguments::{Reading, memory, one_of, refuse_json};
 use crate::asked::Asked;
 use crate::notes;
 use crate::show::{Output, Sheet, wrong};
-use crate::spark::{self, On};
+use crate::spark::{self, Cluster, Where};
 
 /// Pass the records whose key may be in the set, unchanged and in order
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ pub struct Filter {
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
-    on: On,
+    on: Where,
 }
 
 /// The formats in which records are written.
@@ -126,14 +126,18 @@ impl Filter {
         let to_stdout = request.destination() == Destination::Stdout;
         if self.on.is_given() {
             request.refuse_spread().map_err(wrong)?;
+            spark::refuse_stdin(&self.inputs)?;
         } else {
             refuse_json(to_stdout, output)?;
         }
-        let file = files::open(&self.file)?;
+        let cluster = self.on.cluster(output);
+        let filters = cluster.fetch(&self.file)?;
+        let file = files::open(&filters)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = FilterJob { reading: asked.reading.clone(), ..request };
         if self.on.is_given() {
-            return self.on_spark(request, &asked, output);
+            let request = FilterJob { filters: std::path::absolute(&filters)?, ..request };
+            return self.on_spark(request, &asked, &cluster, output);
         }
         let stored = file.params().common.recipe.clone();
         drop(file);
@@ -187,25 +191,29 @@ impl Filter {
     }
 
     /// Sieves them elsewhere.
-    fn on_spark(self, request: FilterJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
-        spark::refuse_stdin(&self.inputs)?;
-        let to = self.output.as_deref().map(spark::place).transpose()?;
+    fn on_spark(
+        self,
+        request: FilterJob,
+        asked: &Asked,
+        cluster: &Cluster<'_>,
+        output: &Output,
+    ) -> Result<ExitCode> {
+        let to = self.output.as_deref().map(|path| cluster.place_folder(path)).transpose()?;
         // Spark writes any format, and compresses none: the name decides where nothing else does.
         let output_format = self.output_format.or_else(|| Format::of_name(self.output.as_deref()?));
         if let (Some(format), Some(path)) = (output_format, &self.output) {
             Content::Plain(format).check(path)?;
         }
-        let filters = std::path::absolute(&self.file)?;
-        let request = FilterJob { filters, output: to, output_format, ..request };
+        let request = FilterJob { output: to, output_format, ..request };
         let job = json!({ "job": "filter", "request": request });
-        let told = asked.told(output, self.on.run(output, "sieving", job)?)?;
+        let told = asked.told(output, cluster.run("sieving", job)?)?;
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let sieved =
             Sieved { records: number("records"), admitted: number("admitted"), keyless: number("keyless") };
         let asked_for = (request.group.as_ref(), Extent::partial_if(request.partial));
-        let report = filter::conclude(&self.file, asked_for, sieved, self.reading.threads())?;
+        let report = filter::conclude(&request.filters, asked_for, sieved, self.reading.threads())?;
         if report.admitted + report.keyless < report.records {
-            spark::say_classes(output, &self.file, &told["classes"])?;
+            spark::say_classes(output, &self.file, &files::open(&request.filters)?, &told["classes"]);
         }
         let report = Report { phases: spark::timed(&told), ..report };
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());

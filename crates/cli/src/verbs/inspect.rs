@@ -209,6 +209,12 @@ pub fn written(output: &Output, path: &Path) -> Result<ExitCode> {
     written_with(output, path, Value::Null)
 }
 
+/// The same of a copy of a file that is elsewhere, and called so.
+pub fn written_elsewhere(output: &Output, copy: &Path, called: &Path) -> Result<ExitCode> {
+    let file = files::open_as_is(copy)?;
+    show(output, called, &Summary::of(&file, None), Listed::Largest, More::default())
+}
+
 /// The same, with more to tell programs: the fields of an object.
 pub fn written_with(output: &Output, path: &Path, json: Value) -> Result<ExitCode> {
     let file = files::open_as_is(path)?;

@@ -1,10 +1,11 @@
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::Resettable;
 use clap::{Arg, Args};
+use serde_json::json;
 use tamis::params::{GroupParams, Params};
 use tamis::sizing::Kind;
 use tamis_jobs::request::{self, NoMore, PlanJob};
@@ -13,13 +14,15 @@ use tamis_make::design::{self, Wishes};
 use tamis_make::files::{self, Draft};
 use tamis_make::names::Content;
 use tamis_make::number;
+use tamis_make::spread;
 use tamis_read::Format;
 use tamis_report::plan::{self, Counters};
 use tamis_report::{Csv, plot, stacked_svg};
 
 use super::scale::Scale;
 use crate::arguments::{self, ByHand, Counting, Keys, Kinds, Reading, Records, Sizes};
-use crate::show::{FEW, Largest, Output, Sheet, print, wrong};
+use crate::show::{FEW, Largest, Output, Sheet, print, usage, wrong};
+use crate::spark::{self, Where};
 use crate::{notes, progress};
 
 /// The sizes as a plan has them: two of them fix the rest, and so they go together.
@@ -46,6 +49,7 @@ Examples:
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 -o params.json
   tamis plan ratings.tsv --key tconst --group averageRating:round --fpr 0.01 --csv params.csv
   tamis plan --keys 1e6 --fpr 0.01 -o params.json      parameters without data
+  tamis plan hdfs:///logs --key user --fpr 0.01 --on yarn -o hdfs:///params.json
   tamis plan --kind count-min --epsilon 0.0001 --delta 0.01
   tamis plan --keys 1e12 --fpr 0.01 --machines 100 --memory 64GB
   tamis plan --keys 1e10 --fpr 0.001 --rows 1e11 --row-bytes 200 --machines 20 --memory 32GB --lost 2
@@ -91,6 +95,8 @@ pub struct Plan {
     counting: Counting,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    on: Where,
 }
 
 impl Plan {
@@ -112,8 +118,14 @@ impl Plan {
         }
         if !matches!(plan, request::Plan::Table(_)) {
             self.reading.refuse_aside()?;
+            if self.on.is_given() {
+                return usage(
+                    "--on is for tables: numbers are planned without one; name files, or leave out --on",
+                );
+            }
         }
         match plan {
+            request::Plan::Table(job) if self.on.is_given() => self.on_spark(request, &job, output),
             request::Plan::Table(job) => self.of_table(&job, output),
             request::Plan::Numbers { wishes, save } => self.of_numbers(wishes, save, output),
             request::Plan::Parameters(params) => {
@@ -205,6 +217,32 @@ impl Plan {
         self.show(output, &params)
     }
 
+    /// Counts the keys of a table elsewhere.
+    fn on_spark(self, request: PlanJob, job: &Job, output: &Output) -> Result<ExitCode> {
+        request.refuse_spread().map_err(wrong)?;
+        spread::refuse(job).map_err(wrong)?;
+        spark::refuse_stdin(&request.inputs)?;
+        let cluster = self.on.cluster(output);
+        self.output.as_deref().map(|path| Content::Json.check(path)).transpose()?;
+        let place = self.output.as_deref().map(|path| cluster.place(path)).transpose()?;
+        let request = PlanJob { output: None, ..request };
+        let told = cluster.run("counting", json!({ "job": "plan", "request": request }))?;
+        let params = Params::from_json(told["params"].as_str().unwrap_or_default())?;
+        notes::estimated(output, told["estimated"] == true);
+        notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
+        notes::lone_keywords(output, told["lone_keywords"] == true);
+        notes::missed_rates(output, &params);
+        output.note(spark::phases(&told));
+        let drafted = place.as_ref().map(|place| draft_of(&place.at, &params)).transpose()?;
+        files::finish_all(drafted.into_iter().chain(self.draft_csv(plan::params_csv(&params))?))?;
+        if let Some(place) = &place {
+            cluster.put(place)?;
+            say_saved(output, place.name(), &params);
+        }
+        self.say_listed(output, "the parameters of every group");
+        self.show(output, &params)
+    }
+
     /// Saves the parameters where that is asked for, and lists them as CSV.
     fn save(&self, output: &Output, params: &Params) -> Result<()> {
         let saved = self.draft(params).transpose()?;
@@ -232,27 +270,21 @@ impl Plan {
         if let Err(refusal) = Content::Json.check(path) {
             return Some(Err(refusal));
         }
-        Some(files::draft(path, |out| {
-            let mut out = BufWriter::new(out);
-            serde_json::to_writer_pretty(&mut out, params)?;
-            writeln!(out)?;
-            out.flush()
-        }))
+        Some(draft_of(path, params))
     }
 
     fn say_saved(&self, output: &Output, params: &Params) {
         let Some(path) = &self.output else { return };
-        let (kind, hash) = (params.common.kind, params.common.hash);
-        let what = if kind.counts() { "sketches" } else { "filters" };
-        output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
+        say_saved(output, path, params);
         // Without --kind all kinds are shown, and one of them is saved.
         let bits = params.groups.iter().map(|group| group.shape.bits()).sum::<u64>();
         if let (Some(asked), [_]) = (self.by_hand.bits.filter(|asked| *asked != bits), &params.groups[..]) {
             output.note(format!(
-                "they have {} of the {} bits, since {kind} filters consist of whole lines; --kind bloom has exactly as \
-                 many as are asked for",
+                "they have {} of the {} bits, since {} filters consist of whole lines; --kind bloom has exactly as many \
+                 as are asked for",
                 number::count(bits),
-                number::count(asked)
+                number::count(asked),
+                params.common.kind
             ));
         }
     }
@@ -269,6 +301,21 @@ impl Plan {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn draft_of(path: &Path, params: &Params) -> tamis_make::Result<Draft> {
+    files::draft(path, |out| {
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, params)?;
+        writeln!(out)?;
+        out.flush()
+    })
+}
+
+fn say_saved(output: &Output, path: &Path, params: &Params) {
+    let (kind, hash) = (params.common.kind, params.common.hash);
+    let what = if kind.counts() { "sketches" } else { "filters" };
+    output.note(format!("{}: the parameters of {kind} {what}, hash {hash}", path.display()));
 }
 
 fn show_filters(output: &Output, params: &Params) -> Result<()> {

@@ -18,7 +18,7 @@ use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
 use crate::notes;
 use crate::show::{FEW, Output, Sheet, few, wrong};
-use crate::spark::{self, On};
+use crate::spark::{self, Cluster, Where};
 use crate::words::Flags;
 
 /// Test filters (exact false positives and negatives) or counts (estimates against the truth)
@@ -86,7 +86,7 @@ pub struct Test {
     #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
-    on: On,
+    on: Where,
 }
 
 impl Test {
@@ -108,14 +108,21 @@ impl Test {
             files::check_is_no_input(path, Sources::named(&self.negatives))?;
             content.check(path)?;
         }
-        let file = files::open(&self.file)?;
+        if self.on.is_given() {
+            spark::refuse_stdin(&self.inputs)?;
+            spark::refuse_stdin(&self.negatives)?;
+        }
+        let cluster = self.on.cluster(output);
+        let filters = cluster.fetch(&self.file)?;
+        let file = files::open(&filters)?;
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };
         let common = file.params().common.clone();
         drop(file);
         if self.on.is_given() {
             request.refuse_spread(&common).map_err(wrong)?;
-            return self.on_spark(request, &asked, output);
+            let request = TestJob { filters: std::path::absolute(&filters)?, ..request };
+            return self.on_spark(request, &asked, &cluster, output);
         }
         match request.resolve(&common).map_err(wrong)? {
             request::Test::Counts(mut job) => {
@@ -148,18 +155,21 @@ impl Test {
     }
 
     /// Tests them elsewhere, and concludes from the numbers here.
-    fn on_spark(self, request: TestJob, asked: &Asked, output: &Output) -> Result<ExitCode> {
-        spark::refuse_stdin(&self.inputs)?;
-        spark::refuse_stdin(&self.negatives)?;
-        let request = TestJob { filters: std::path::absolute(&self.file)?, ..request };
+    fn on_spark(
+        self,
+        request: TestJob,
+        asked: &Asked,
+        cluster: &Cluster<'_>,
+        output: &Output,
+    ) -> Result<ExitCode> {
+        let file = files::open(&request.filters)?;
         let job = json!({ "job": "test", "request": request });
-        let told = asked.told(output, self.on.run(output, "testing", job)?)?;
+        let told = asked.told(output, cluster.run("testing", job)?)?;
         let findings = serde_json::from_value(told["findings"].clone())?;
         let with = With { members: !self.inputs.is_empty(), negatives: !self.negatives.is_empty() };
-        let file = files::open(&self.file)?;
         let report = check::conclude(&file, findings, with, self.reading.threads())?;
         for classes in told["classes"].as_array().into_iter().flatten() {
-            spark::say_classes(output, &self.file, classes)?;
+            spark::say_classes(output, &self.file, &file, classes);
         }
         let report = Report { phases: spark::timed(&told), ..report };
         self.finish(output, &report)

@@ -7,12 +7,13 @@ use tamis::key::Recipe;
 use tamis::params::{Common, GroupParams, Name, Params};
 use tamis::sizing::Kind;
 
+use super::sizes::chosen;
 use super::sketch::{Kinds, refuse_mixed, sketches};
 use super::{ByHand, Counting, Keys, NoMore, Reading, Refusal, Sizes, json, memory};
 use tamis_make::build::Job;
 use tamis_make::count;
 use tamis_make::design::{Room, Wishes, design};
-use tamis_make::opt;
+use tamis_make::{opt, spread};
 
 /// The sections of a file begin at multiples of this.
 const LINE_BYTES: u64 = 64;
@@ -89,6 +90,15 @@ impl PlanJob {
             _ if counts => self.of_counters().map(Plan::Parameters),
             _ => self.of_numbers(),
         }
+    }
+
+    /// Refuses what a plan on many machines cannot do.
+    pub fn refuse_spread(&self) -> Result<(), Refusal> {
+        let here = chosen(&[(self.key.record.is_some(), opt::RECORD), (self.memory.is_some(), opt::MEMORY)]);
+        if !here.is_empty() {
+            return Err(spread::Refusal::OneMachine(here).into());
+        }
+        self.reading.refuse_spread()
     }
 
     fn of_table(&self) -> Result<Job, Refusal> {

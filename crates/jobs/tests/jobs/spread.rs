@@ -135,7 +135,10 @@ fn built(
     let path = folder.path().join("built.tamis");
     let job = job(case);
     let planned = match planned_without_rows(&job)? {
-        Some(params) => Outcome::Params { params: Box::new(params), estimated: false, lone_keywords: false },
+        Some(params) => {
+            let params = Box::new(params);
+            Outcome::Params { params, estimated: false, lone_keywords: false, skipped: 0 }
+        }
         None => {
             let mut last = Counter::up_to(job.clone(), limit)?;
             let mut by_part: Vec<Counter> = Vec::new();

@@ -57,6 +57,8 @@ pub enum Outcome {
         estimated: bool,
         /// Whether keywords were counted, and no record has more than one.
         lone_keywords: bool,
+        /// Rows left out.
+        skipped: u64,
     },
     /// The filters are built already, of the hashes that were counted.
     Built {
@@ -224,12 +226,14 @@ impl Counter {
         // What the driver holds is bounded elsewhere.
         let job = Job { threads, memory: u64::MAX, ..self.job.clone() };
         if let Need::Names(each) = job.sketches.need() {
-            let names: Vec<Name> = self.counted()?.groups.into_iter().map(|(name, _)| name).collect();
+            let counted = self.counted()?;
+            let names: Vec<Name> = counted.groups.into_iter().map(|(name, _)| name).collect();
             if names.is_empty() {
                 return Err(build::Refusal::NoRows.into());
             }
             let params = Box::new(each.parameters(job.common(), names)?);
-            return Ok(Outcome::Params { params, estimated: false, lone_keywords: false });
+            let skipped = counted.skipped;
+            return Ok(Outcome::Params { params, estimated: false, lone_keywords: false, skipped });
         }
         let mut counted = self.counted()?;
         let (estimated, lone_keywords) = (counted.estimating(), counted.lone_keywords());
@@ -241,7 +245,10 @@ impl Counter {
                     (Some(path), Some(kind), Some(_)) => {
                         (build::from_pairs(params, kind, counted, threads, control)?, path)
                     }
-                    _ => return Ok(Outcome::Params { params: Box::new(params), estimated, lone_keywords }),
+                    _ => {
+                        let (params, skipped) = (Box::new(params), counted.skipped);
+                        return Ok(Outcome::Params { params, estimated, lone_keywords, skipped });
+                    }
                 }
             }
         };

@@ -103,7 +103,11 @@ impl Ratings {
     ) -> Result<Run> {
         let filters = scratch.join("spark.tamis");
         let (recipe, kind) = (ratings::recipe(), Kind::Bloom);
-        let inputs = vec![table.to_owned()];
+        // It was read here already, so it is a file of this machine, whatever a path means to Spark.
+        let inputs = match table.contains("://") {
+            true => vec![table.to_owned()],
+            false => vec![format!("file://{}", std::path::absolute(table)?.display())],
+        };
         let build = BuildJob {
             inputs: inputs.clone(),
             keys: Keys { key: recipe.key, group: recipe.group, ..Keys::default() },

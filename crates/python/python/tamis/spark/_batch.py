@@ -350,7 +350,7 @@ def plan(
     """
     _refuse_unknown("plan", options)
     options["hash_key"] = make_known(options.get("hash_key"))
-    planned: Params = json.loads(plan_source(_table(df), {"key": key, "group": group, **options}))
+    planned: Params = json.loads(plan_source(_table(df), {"key": key, "group": group, **options})["params"])
     return planned
 
 
@@ -361,14 +361,14 @@ def _refuse_unknown(function: str, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}; it takes {', '.join(sorted(known))}")
 
 
-def plan_source(source: Source, given: Mapping[str, Any]) -> str:
-    """The parameters, as JSON."""
+def plan_source(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, as JSON, and what is to be said of how they were found."""
     options = source.options(given)
     with explained():
         params = _tamis.planned_without_rows(options)
         if params is None:
-            params = _counted(source, source.rows(options), options).conclude(None)["params"]
-    return str(params)
+            return _counted(source, source.rows(options), options).conclude(None)
+    return {"params": params}
 
 
 def count(df: Any, key: Fields = None, group: Optional[str] = None, **options: Any) -> dict[str, int]:

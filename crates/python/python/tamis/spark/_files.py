@@ -96,15 +96,3 @@ class Folder:
                 pass
             return
         self._fs.delete(self._jvm.org.apache.hadoop.fs.Path(self._root, name), False)
-
-
-def exists(spark: Any, uri: str) -> bool:
-    """Whether there is a file or folder."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
-    return bool(path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))
-
-
-def remove(spark: Any, uri: str) -> None:
-    """Removes a folder, where it is there, with all that is in it."""
-    path = spark._jvm.org.apache.hadoop.fs.Path(uri)
-    path.getFileSystem(spark._jsc.hadoopConfiguration()).delete(path, True)

@@ -14,6 +14,7 @@ from urllib.parse import urlparse
 
 import tamis
 from tamis import _tamis
+from tamis.spark._store import Store
 
 # What Spark and Parquet writers leave beside the data.
 _MARKERS = ("_SUCCESS", "_metadata", "_common_metadata")
@@ -51,9 +52,9 @@ def _escaped(path: str) -> str:
 def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
     """All files meant, in the given order; those of a pattern or a folder by path."""
     found: list[Found] = []
+    store = Store.of(spark)
     for name in inputs:
-        # A relative name is one of this folder, wherever Spark would look.
-        folder = "" if "://" in name or name.startswith("/") else os.path.join(os.getcwd(), "")
+        folder = store.above(name)
         path = spark._jvm.org.apache.hadoop.fs.Path(folder + name)
         system = path.getFileSystem(spark._jsc.hadoopConfiguration())
         # A name that exists is that file, whatever characters it has.
@@ -62,7 +63,7 @@ def find(spark: Any, inputs: Sequence[str]) -> list[Found]:
         elif re.search(r"[*?\[{]", name):
             found += _matches(spark, system, folder, name)
         else:
-            raise tamis.Error(f"{name}: no such file or folder")
+            raise tamis.Error(store.missing(name))
     paths: set[str] = set()
     for file in found:
         _refuse(file)

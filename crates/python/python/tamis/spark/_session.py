@@ -10,10 +10,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Optional
 
 import tamis
 from tamis import Sketch, _tamis
+from tamis.spark._store import meant
 from tamis.spark._tasks import Shipped, in_a_row
 
 # The first whose user functions take Arrow arrays as they are.
@@ -63,10 +64,30 @@ def explained() -> Iterator[None]:
     except (tamis.Error, ValueError, TypeError, OSError, KeyboardInterrupt):
         raise
     except Exception as error:
-        said = _said(str(error))
+        said = _said(str(error)) or in_words(str(error))
         if said is None:
             raise
         raise tamis.Error(said) from error
+
+
+def in_words(text: str) -> Optional[str]:
+    """What a failure of the cluster means, and what to do about it; None if that is not known."""
+    interpreter = re.search(r'Cannot run program "([^"]*)"|([^\s:]*/python[\w.]*): No such file or directory', text)
+    if interpreter:
+        return (
+            f"there is no Python {interpreter[1] or interpreter[2]} where the tasks run: PYSPARK_PYTHON, or "
+            "--python of the command line, names it as it is there, below the folder that an archive is unpacked to "
+            "(--archives=env.tar.gz#env makes ./env/bin/python)"
+        )
+    memory = re.search(r"([\d.]+ [KMGT]?i?B) of ([\d.]+ [KMGT]?i?B) physical memory used", text)
+    if memory or re.search(r"(running beyond|exceeding) (the )?'?(physical|memory)", text, re.IGNORECASE):
+        took = f" ({memory[1]} of {memory[2]} were used)" if memory else ""
+        return (
+            f"YARN ended a container because it took more memory than it had asked for{took}: the Python of each task takes "
+            "about 0.5 GB beside the JVM; give more by spark.executor.memoryOverhead, or run fewer tasks in an executor by "
+            "spark.executor.cores"
+        )
+    return meant(text)
 
 
 # An error of a task of tamis. A user function before it has no frame there, and speaks for itself.

@@ -1,4 +1,4 @@
-"""What ``spark-submit`` runs for ``tamis build``, ``test``, ``filter`` and ``reproduce`` with ``--on``: a job as plain
+"""What ``spark-submit`` runs for ``tamis build``, ``plan``, ``test``, ``filter`` and ``reproduce`` with ``--on``: a job as plain
 data in a file, and numbers back in another."""
 
 from __future__ import annotations
@@ -10,42 +10,76 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import make_known, params_as_json
-from tamis.spark import _batch, _files, _published, _read
+from tamis.spark import _batch, _published, _read
 from tamis.spark._filter import filter_source
-from tamis.spark._session import check_version, explained
+from tamis.spark._session import check_version, explained, temporary_file
+from tamis.spark._store import Store
 from tamis.spark._tasks import marked
 
 
-def main(arguments: Optional[list[str]] = None) -> None:
-    """Does the job that a file describes. The exit code is 1 where it fails."""
+def main(arguments: Optional[list[str]] = None, text: Optional[str] = None) -> None:
+    """Does the job that a file describes, or a text where the driver runs on the cluster. The exit code is 1 where it
+    fails."""
     begun = time.monotonic()
-    (path,) = sys.argv[1:] if arguments is None else arguments
-    with open(path, encoding="utf-8") as file:
-        job: dict[str, Any] = json.load(file)
+    if text is None:
+        (path,) = sys.argv[1:] if arguments is None else arguments
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    job: dict[str, Any] = json.loads(text)
     signal.signal(signal.SIGTERM, _end)
     print(f"tamis-driver {os.getpid()}", flush=True)  # whom to ask to end
-    try:
-        make_known(job["hash_key"])
-        if job["hash_key"] is not None:
-            os.unlink(job["hash_key"])  # it is known now, and need not lie there while the job runs
-        told = run(job, begun)
-    except (ValueError, TypeError) as error:
-        told = {"error": marked(error), "usage": True}
-    except (tamis.Error, OSError) as error:
-        told = {"error": marked(error)}
-    except Exception as error:  # what Spark says
-        told = {"error": _short(error)}
+    told = _told(lambda: run(job, begun))
+    if job.get("staging") is not None:
+        # An exit code would make YARN run it all again, with the same end.
+        _tell_cluster(job, told)
+        return
     draft = job["result"] + ".draft"
     with open(draft, "w", encoding="utf-8") as file:
         json.dump(told, file)
     os.replace(draft, job["result"])
     if "error" in told:
         sys.exit(1)
+
+
+def _told(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is told of a job, also if it fails."""
+    try:
+        return do()
+    except (ValueError, TypeError) as error:
+        return {"error": marked(error), "usage": True}
+    except (tamis.Error, OSError) as error:
+        return {"error": marked(error)}
+    except Exception as error:  # what Spark says
+        return {"error": _short(error)}
+
+
+def _tell_cluster(job: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """Tells it in the folder where the command looks."""
+    store_of_process().write(f"{job['staging']}/result.json", json.dumps(told).encode())
+
+
+def store_of_process() -> Store:
+    """The file systems, also before there is a session and after it."""
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    jvm: Any = SparkContext._jvm
+    settings = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(jvm.org.apache.spark.SparkConf())
+    return Store(jvm, settings)
+
+
+def _know_key(job: Mapping[str, Any]) -> None:
+    """Makes the secret key known: it need not lie in a file while the job runs."""
+    if job.get("hash_key_digits") is not None:
+        make_known(bytes.fromhex(job["hash_key_digits"]))
+    elif job.get("hash_key") is not None:
+        make_known(job["hash_key"])
+        os.unlink(job["hash_key"])
 
 
 # That the job is to end, and that it does.
@@ -76,12 +110,42 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
     import pyspark
 
     check_version(pyspark.__version__)
+    _know_key(job)
+    with explained():
+        spark = _session(job)
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+    seconds = {"start": time.monotonic() - begun}
+    watcher = _Watcher(spark.sparkContext, job)
+    watcher.start()
+
+    def do() -> dict[str, Any]:
+        try:
+            with explained():
+                return {**_do(spark, job, seconds), "seconds": seconds}
+        except Exception as error:
+            if watcher.gave_up is not None:
+                raise tamis.Error(watcher.gave_up) from error
+            raise
+
+    try:
+        if job.get("staging") is None:
+            return do()
+        # When the session stops, the command looks for what is told.
+        told = _told(do)
+        _tell_cluster(job, told)
+        return told
+    finally:
+        watcher.end()
+        spark.stop()
+
+
+def _session(job: Mapping[str, Any]) -> Any:
     from pyspark.sql import SparkSession
 
     # The Arrow batches of text are larger than usual: a line is a row.
     builder = SparkSession.builder.appName(f"tamis {job['job']}")
     try:
-        spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     except Exception as error:
         if "stopped SparkContext" in str(error):  # by what it heard of the cluster, or did not hear
             raise tamis.Error(
@@ -89,19 +153,6 @@ def run(job: Mapping[str, Any], begun: float) -> dict[str, Any]:
                 "its master, as shown on top of its page"
             ) from error
         raise
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-    seconds = {"start": time.monotonic() - begun}
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark.sparkContext, done), daemon=True)
-    watcher.start()
-    try:
-        with explained():
-            told = _do(spark, job, seconds)
-    finally:
-        done.set()
-        watcher.join()
-        spark.stop()
-    return {**told, "seconds": seconds}
 
 
 def _do(spark: Any, job: Mapping[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
@@ -109,7 +160,7 @@ def _do(spark: Any, job: Mapping[str, Any], seconds: dict[str, float]) -> dict[s
     if job["job"] == "several":
         return {"told": [_do(spark, one, seconds) for one in job["request"]]}
     since = time.monotonic()
-    told, phase = _JOBS[job["job"]](spark, job["request"])
+    told, phase = _JOBS[job["job"]](spark, {**job["request"], "staging": job.get("staging")})
     before: dict[str, float] = told.pop("seconds", {})  # of phases before the main one
     main = time.monotonic() - since - sum(before.values())
     for name, taken in {**before, phase: main}.items():
@@ -117,21 +168,59 @@ def _do(spark: Any, job: Mapping[str, Any], seconds: dict[str, float]) -> dict[s
     return told
 
 
-def _watch(context: Any, done: threading.Event) -> None:
-    """Tells how many tasks are done, and cancels them when the job is to end."""
-    tracker = context.statusTracker()
-    while not done.wait(0.3):
-        try:
-            if _asked.is_set():
-                context.cancelAllJobs()
-                os.kill(os.getpid(), signal.SIGTERM)
-            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        except Exception:
-            return  # the session ends
-        there = [stage for stage in stages if stage is not None]
-        if there:
-            finished = sum(stage.numCompletedTasks for stage in there)
-            print(f"tamis-tasks {finished} {sum(stage.numTasks for stage in there)}", file=sys.stderr, flush=True)
+class _Watcher(threading.Thread):
+    """Tells how many tasks are done, cancels them when the job is to end, and gives up if no executor comes."""
+
+    def __init__(self, context: Any, job: Mapping[str, Any]) -> None:
+        super().__init__(daemon=True)
+        self.context, self.patience, self.staging = context, job.get("patience"), job.get("staging")
+        self.done = threading.Event()
+        self.gave_up: Optional[str] = None
+        self.store = None if self.staging is None else store_of_process()
+        self.waits_since: Optional[float] = None
+        self.told_at = 0.0
+
+    def end(self) -> None:
+        """Ends."""
+        self.done.set()
+        self.join()
+
+    def run(self) -> None:
+        """Looks until the job is done."""
+        tracker = self.context.statusTracker()
+        while not self.done.wait(0.3):
+            try:
+                if _asked.is_set():
+                    self.context.cancelAllJobs()
+                    os.kill(os.getpid(), signal.SIGTERM)
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                there = [stage for stage in stages if stage is not None]
+                self._mind_executors(bool(there))
+                if there:
+                    self._tell(sum(stage.numCompletedTasks for stage in there), sum(stage.numTasks for stage in there))
+            except Exception:
+                return  # the session ends
+
+    def _tell(self, finished: int, tasks: int) -> None:
+        print(f"tamis-tasks {finished} {tasks}", file=sys.stderr, flush=True)
+        if self.store is not None and time.monotonic() - self.told_at > 2:
+            self.told_at = time.monotonic()
+            self.store.write(f"{self.staging}/progress.json", json.dumps([finished, tasks]).encode())
+
+    def _mind_executors(self, has_tasks: bool) -> None:
+        """Spark itself would wait for ever."""
+        if self.patience is None or self.context.master.startswith("local"):
+            return
+        if not has_tasks or self.context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = time.monotonic()
+        elif time.monotonic() - self.waits_since > self.patience and self.gave_up is None:
+            self.gave_up = (
+                f"the cluster gave no executor within {self.patience:.0f} s: its queue may be full, an executor may ask for "
+                "more memory or cores than any node has, or executors end when they start; --wait gives it more time"
+            )
+            self.context.cancelAllJobs()
 
 
 def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -139,17 +228,31 @@ def _options(request: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**{name: request.get(name) for name in names}, "bad_rows": request["bad_rows"] or "fail", "marked": True}
 
 
+# What a request says of files, and not of rows. Parameters have a form of their own.
+_OF_PLACES = ("inputs", "params", "staging", "chart", "memory")
+
+
 def _build(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    options = _options(request, *(name for name in request if name not in ("inputs", "params")))
+    options = _options(request, *(name for name in request if name not in _OF_PLACES))
     options["params"] = params_as_json(request.get("params"))
     _tamis.planned_without_rows(options)  # refuses what cannot be, before anything is read
-    source = _read.rows(spark, request["inputs"], request, options, output=request["output"])
-    _, said = _batch.build_source(source, options, request["output"])
+    staging = request.get("staging")
+    output = request["output"] if staging is None else temporary_file("built.tamis")
+    source = _read.rows(spark, request["inputs"], request, options, output=output)
+    _, said = _batch.build_source(source, options, output)
+    if staging is not None:
+        Store.of(spark).put(output, f"{staging}/built.tamis")
     return said, "build"
 
 
+def _plan(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    options = _options(request, *(name for name in request if name not in _OF_PLACES))
+    source = _read.rows(spark, request["inputs"], request, options)
+    return _batch.plan_source(source, options), "plan"
+
+
 def _test(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    sketch = tamis.open(request["filters"])
+    sketch = _opened(spark, request["filters"])
     options = _options(request, "key", "group")
     members = outside = None
     if request["inputs"]:
@@ -160,6 +263,12 @@ def _test(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     tables = [source for source in (members, outside) if source is not None]
     asks = [source.classes(source.options({"key": options["key"]}), sketch._file) for source in tables]
     return {"findings": json.loads(found), "quoted": _quoted(*tables), "classes": asks}, "test"
+
+
+def _opened(spark: Any, filters: str) -> Sketch:
+    """A file of this machine, or one of the cluster."""
+    here = "://" not in filters
+    return tamis.open(filters if here else Store.of(spark).get(filters, temporary_file("filters.tamis")))
 
 
 def _quoted(*sources: _batch.Source) -> list[str]:
@@ -182,33 +291,46 @@ def _outside(spark: Any, request: Mapping[str, Any], options: dict[str, Any], sk
 
 
 def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    sketch = tamis.open(request["filters"])
-    output = request["output"]
-    if output is not None and _files.exists(spark, output):
+    sketch = _opened(spark, request["filters"])
+    store, output, staging = Store.of(spark), request["output"], request.get("staging")
+    if output is not None and store.exists(output) and not _is_repeated(spark):
         raise tamis.Error(f"{output}: this is there already, and is not overwritten; name another folder")
     group = request["group"]
     group = bytes.fromhex(group["hex"]) if isinstance(group, dict) else group
     options = _options(request, "key")
     source = _read.rows(spark, request["inputs"], request, {**options, "without_group": True}, sketch._file)
     form = request["output_format"]
+    draft = None if output is None else store.draft_folder(output, os.path.basename(staging or ""))
     try:
-        told = filter_source(source, sketch, options, group, request["invert"], output, form, request["partial"])
+        if draft is not None:
+            store.remove(draft)  # of a driver that was lost
+        found = filter_source(source, sketch, options, group, request["invert"], draft, form, request["partial"])
         asks = source.classes(source.options({"key": options["key"]}), sketch._file)
-        return {**told, "quoted": _quoted(source), "classes": asks}, "analyse"
+        told: dict[str, Any] = {**found, "quoted": _quoted(source), "classes": asks}
+        if draft is not None and staging is None:
+            store.move_folder(draft, output)
+        elif draft is not None:
+            told.update(draft=draft, output=output)  # the command does it, once
+        return told, "analyse"
     except BaseException:
         _ending.set()
-        if output is not None:
-            # It was not there before, and would be in the way of the next run.
+        if draft is not None:
             spark.sparkContext.cancelAllJobs()
-            _files.remove(spark, output)
+            store.remove(draft)
         raise
+
+
+def _is_repeated(spark: Any) -> bool:
+    """Whether YARN started this driver because an earlier one was lost, which may have begun to write."""
+    attempt = spark.sparkContext._jsc.sc().applicationAttemptId()
+    return bool(attempt.isDefined()) and str(attempt.get()) != "1"
 
 
 def _streams(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return _published.streams(spark, request), "stream"
 
 
-_JOBS = {"build": _build, "test": _test, "filter": _filter, "streams": _streams}
+_JOBS = {"build": _build, "plan": _plan, "test": _test, "filter": _filter, "streams": _streams}
 
 if __name__ == "__main__":
     main()
