@@ -83,6 +83,11 @@ pub fn verdict(report: &Report, voice: &dyn Voice) -> Vec<String> {
     findings(report, voice).into_iter().map(|(_, line)| line).collect()
 }
 
+/// Of which records the expectation of a layered filter is: a record of few keywords is asked for in few layers, and
+/// members' keywords pass where they are.
+const UNJUDGED: &str = " of random records with a keyword in each layer; those with fewer keywords pass more often, as \
+do those that share keywords with members";
+
 /// The same, each with its gravity.
 fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
     let (hits, negatives) = report.false_positives();
@@ -101,10 +106,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
             if report.lost_surprise.is_some() {
                 " in the first filters alone; the filters of removed keys take some of them away".into()
             } else if report.unjudged {
-                // A record of few keywords is asked for in few layers, and members' keywords pass where they are.
-                " of random records with a keyword in each layer; those with fewer keywords pass more often, as do \
-                 those that share keywords with members"
-                    .into()
+                UNJUDGED.into()
             } else if report.surprise < IMPROBABLE {
                 format!(
                     ": the difference is less probable than one in a million ({:.1e}), so {}",
