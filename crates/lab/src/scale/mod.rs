@@ -2,8 +2,8 @@
 //! would run (`tamis-make`'s `build`, `spread` and `pipe`, and `tamis.spark`), the rates were measured, and
 //! `docs/scale.md` holds both against runs.
 //!
-//! Three ways to do one job: on one machine; by a scheduler that pipes bytes ([`model::pipes`]); on Spark
-//! ([`model::spark`]). Each is a list of phases. A phase is a number of equal tasks, bytes that go between machines,
+//! Three ways to do one job: on one machine; by a scheduler that pipes bytes (`model::pipes`); on Spark
+//! (`model::spark`). Each is a list of phases. A phase is a number of equal tasks, bytes that go between machines,
 //! and the machines that take them. [`simulate`] lets tasks be slow and machines be lost.
 
 mod model;

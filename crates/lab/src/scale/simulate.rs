@@ -26,7 +26,7 @@ pub struct Cluster {
     pub lost: u64,
     /// The deviation of the logarithm of a task's time.
     pub spread: f64,
-    /// The share of tasks that take [`SLOW`] times as long.
+    /// The share of tasks that take `SLOW` times as long.
     pub stragglers: f64,
 }
 
