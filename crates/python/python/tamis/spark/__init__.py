@@ -4,7 +4,7 @@
 >>> users = build(df, key="user_id", group="country", fpr=0.001)         # doctest: +SKIP
 >>> small = filter_df(big_df, users, key="user_id")                      # doctest: +SKIP
 
-Needs pyspark 4.1 or later with pyarrow, and this package where the executors run; ``docs/spark.md`` of the
+Needs pyspark 3.5 or later with pyarrow, and this package where the executors run; ``docs/spark.md`` of the
 project shows how to ship it. The functions take DataFrames of a classic session, not of Spark Connect.
 """
 

@@ -256,7 +256,7 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
         found = seen
         if size > few:
             several = 1 << (size // few).bit_length()
-            by_hash = seen.repartitionById(min(parts, several), F.col("part").cast("int"))
+            by_hash = _by_part(seen, min(parts, several))
             merged = by_hash.mapInArrow(_function(_tasks.MergeCounts(options, most)), PARTS)
             found = merged.repartition(several)  # evenly, whatever the hashes are
         for _, data in local_parts(found, size):
@@ -264,6 +264,15 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
     finally:
         seen.unpersist()
     return counter
+
+
+def _by_part(seen: Any, partitions: int) -> Any:
+    """Parts of the same number in one partition, evenly where Spark can (4.1 and later)."""
+    from pyspark.sql import functions as F
+
+    if hasattr(seen, "repartitionById"):
+        return seen.repartitionById(partitions, F.col("part").cast("int"))
+    return seen.repartition(partitions, "part")
 
 
 def _put_together(
@@ -484,7 +493,8 @@ def filter_df(
 ) -> Any:
     """The rows whose key may be in the set, such as before a join; the others if `invert`.
 
-    The columns of the key alone go to Python, as Arrow arrays; all others stay in the JVM. The file is shipped to
+    The columns of the key alone go to Python, as Arrow arrays; all others stay in the JVM (before Spark 4.1 all of them go
+    there and back). The file is shipped to
     each executor once and mapped there. `key` names the column of the key where it is not that of the file,
     `group` one group to ask. A row without a key is an error, or not in the set with ``bad_rows="skip"``. `partial` asks
     a layered filter for the first keywords of records, as `Sketch.contains` does.
@@ -492,11 +502,9 @@ def filter_df(
     >>> from tamis.spark import filter_df                                    # doctest: +SKIP
     >>> filter_df(orders, users, key="user_id").join(details, "user_id")     # doctest: +SKIP
     """
-    from pyspark.sql import functions as F
-
-    code = codes(df, sketch_of(sketch), key, group, bad_rows, partial=partial)
+    coded = with_codes(df, sketch_of(sketch), key, group, bad_rows, partial=partial)
     warn_of_classes(df, sketch._file, key, 2)
-    return df.filter(code != F.lit(1)) if invert else df.filter(code == F.lit(1))
+    return passed(coded, invert)
 
 
 def counts(sketch: Sketch) -> bool:
@@ -504,7 +512,19 @@ def counts(sketch: Sketch) -> bool:
     return sketch.kind.startswith("count-min")
 
 
-def codes(
+# The column of answers, while rows are sieved.
+CODE = "__tamis_code"
+
+
+def passed(coded: Any, invert: bool = False) -> Any:
+    """The rows that may be in the set, or the others, without their codes."""
+    from pyspark.sql import functions as F
+
+    code = F.col(CODE)
+    return coded.filter(code != 1 if invert else code == 1).drop(CODE)
+
+
+def with_codes(
     df: Any,
     sketch: Sketch,
     key: Fields,
@@ -515,12 +535,12 @@ def codes(
     names: Optional[dict[int, str]] = None,
     partial: bool = False,
 ) -> Any:
-    """A column: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
+    """The rows with a code each: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
     _tasks.Contains.refuse(sketch._file, group, bad_rows, partial)
     columns = _key_columns(df, sketch._file, key, names)
     task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked, partial)
-    return _arrow_udf(task, "tinyint")(*columns)
+    return _with_column(df, CODE, task, columns, "tinyint")
 
 
 def _key_columns(df: Any, file: _tamis.File, key: Fields, names: Optional[dict[int, str]] = None) -> list[Any]:
@@ -536,7 +556,7 @@ def _key_columns(df: Any, file: _tamis.File, key: Fields, names: Optional[dict[i
 
     def column(name: Any) -> Any:
         if name is ...:
-            return _arrow_udf(_tasks.Named(names or {}), "string")(file_number(df))
+            return _named(_tasks.Named(names or {}), file_number(df))
         if isinstance(name, str):
             return F.col(_quoted(name) if name in top else name)
         return F.col(_quoted(df.columns[name - 1] if name <= len(df.columns) else str(name)))
@@ -551,7 +571,32 @@ def estimates(
     _tasks.Estimates.refuse(sketch._file, group, bad_rows)
     columns = _key_columns(df, sketch._file, key)
     task = _tasks.Estimates(sent, group, bad_rows)
-    return df.withColumn("estimate", _arrow_udf(task, "long")(*columns))
+    return _with_column(df, "estimate", task, columns, "long")
+
+
+def _with_column(df: Any, name: str, task: Any, columns: list[Any], returns: str) -> Any:
+    """The rows with one more column, which a task makes of these columns as Arrow arrays."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    if hasattr(F, "arrow_udf"):
+        return df.withColumn(name, _arrow_udf(task, returns)(*columns))
+    # Before Spark 4.1 a user function takes pandas' series, to which integers with a null are floats. Whole batches
+    # are Arrow there too.
+    asked = [column.alias(f"{name} {at}") for at, column in enumerate(columns)]
+    others = [field for field in df.schema.fields if field.name != name]
+    kept = [F.col(_quoted(field.name)) for field in others]
+    schema = StructType(others).add(name, returns)
+    return df.select(*kept, *asked).mapInArrow(_function(_tasks.Beside(task, name, len(columns))), schema)
+
+
+def _named(names: _tasks.Named, number: Any) -> Any:
+    """The column of the names of files, of that of their numbers."""
+    from pyspark.sql import functions as F
+
+    if hasattr(F, "arrow_udf"):
+        return _arrow_udf(names, "string")(number)
+    return F.udf(names.one, "string")(number)
 
 
 def _arrow_udf(task: Any, returns: str) -> Any:

@@ -16,8 +16,6 @@ from tamis.spark import _batch, _tasks
 from tamis.spark._batch import Source
 from tamis.spark._session import ship
 
-_CODE = "__tamis_code"
-
 
 def filter_source(
     source: Source,
@@ -79,19 +77,18 @@ def _sieved_rows(
 
     marked, (invert, partial) = bool(options.get("marked")), how
     key, bad_rows = options.get("key"), options["bad_rows"]
-    code = _batch.codes(source.df, sketch, key, group, bad_rows, None, marked, source.names, partial)
+    coded = _batch.with_codes(source.df, sketch, key, group, bad_rows, None, marked, source.names, partial)
 
     def count(name: str, condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0)).alias(name)
 
-    column = F.col(_CODE)
+    column = F.col(_batch.CODE)
     numbers = [
         count("records", F.lit(True)),
         count("admitted", column == 1),
         count("keyless", column == 2),
     ]
-    wanted = column != 1 if invert else column == 1
-    return source.df.withColumn(_CODE, code), numbers, lambda df: df.filter(wanted).drop(_CODE)
+    return coded, numbers, lambda df: _batch.passed(df, invert)
 
 
 def _sieved_lines(

@@ -24,12 +24,13 @@ from tamis.spark._batch import (
     Source,
     _key_columns,
     _of_rows,
-    codes,
     counts,
     estimates,
     local_parts,
     merged_ranges,
+    passed,
     warn_of_classes,
+    with_codes,
 )
 from tamis.spark._files import Folder
 from tamis.spark._session import active, explained, session_of, temporary_file
@@ -341,7 +342,7 @@ def query_stream(
             if counts(sketch):
                 found = estimates(batch, sketch, key, group, bad_rows, sent)
             else:
-                found = batch.filter(codes(batch, sketch, key, group, bad_rows, sent) == 1)
+                found = passed(with_codes(batch, sketch, key, group, bad_rows, sent))
             if once:
                 columns = _key_columns(batch, sketch._file, key)
                 parts = {f"part {at} of the key": column for at, column in enumerate(columns)}

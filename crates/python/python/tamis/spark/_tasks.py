@@ -135,6 +135,11 @@ class Named:
             raise tamis.Error("a row comes from a file whose name is not known: did files change while they were read?")
         return self.names.take(places)
 
+    def one(self, number: int) -> str:
+        """The name of one file."""
+        name: str = self(pa.array([number], pa.int64()))[0].as_py()
+        return name
+
 
 def disguised(names: Iterable[str]) -> list[str]:
     """Names of columns that mean nothing else to Spark, whatever stands in them, and of which none is there twice."""
@@ -395,6 +400,21 @@ class Contains(Task):
     def refuse(cls, file: _tamis.File, group: Any, bad_rows: str, partial: bool = False) -> None:
         """Refuses what cannot be asked, before any row is: asks of no key."""
         cls.answers(file, _keys([pa.array([], pa.string())] * file.parts), group, bad_rows, partial)
+
+
+class Beside(Task):
+    """Another column beside those of a batch, made of its last ones, which are left out."""
+
+    def __init__(self, task: Contains, name: str, columns: int) -> None:
+        super().__init__(task.marked)
+        self.task, self.name, self.columns = task, name, columns
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kept = batch.num_columns - self.columns
+            made = self.task(*batch.columns[kept:])
+            names = [*batch.schema.names[:kept], self.name]
+            yield pa.RecordBatch.from_arrays([*batch.columns[:kept], made], names=names)
 
 
 class Estimates(Contains):
