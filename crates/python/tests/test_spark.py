@@ -483,7 +483,7 @@ def test_a_filter_of_a_stream_says_what_it_was_planned_for_and_when_that_is_not_
     assert learned.contains("key 7")
     assert learn("enough", keys=2000) == []
     (too_many,) = learn("little", keys=100)
-    assert re.search("/little: the filter holds .*, more than the .*; start over with a larger keys=$", too_many)
+    assert re.search("/little: the filter holds (so many keys|.*, more than the) .*; start over with a larger keys=$", too_many)
 
 
 def test_columns_may_have_points_in_their_names_and_be_fields_of_structs(spark: Any) -> None:

@@ -129,7 +129,7 @@ def test_several_jobs_are_done_in_one_session(spark: Any, tmp_path: Path) -> Non
     ]
     seconds: dict[str, float] = {}
     told = job._do(spark, {"job": "several", "request": builds}, seconds)
-    assert len(told["told"]) == 2 and [*seconds] == ["build"] and seconds["build"] > 0
+    assert len(told["told"]) == 2 and [*seconds] == ["count", "build"] and min(seconds.values()) > 0
     assert tamis.open(tmp_path / "b.tamis").contains("b7") and not tamis.open(tmp_path / "a.tamis").contains("b7")
 
 
