@@ -154,3 +154,6 @@ fails "the quota of a folder of HDFS is used up" tamis build Data/Input/data.tsv
 is_clean
 applications=$(yarn application -list 2>/dev/null | grep -c application_ || true)
 ((applications == 0)) || { echo "$applications applications still run" >&2; exit 1; }
+
+# shellcheck source=clusters/mapreduce-tests.sh
+source "$root/clusters/mapreduce-tests.sh"
