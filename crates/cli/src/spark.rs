@@ -92,6 +92,9 @@ fn executors(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("a number of executors lies between 1 and {most}"))
 }
 
+/// What a cluster may take to begin where nothing else is said: the default of `--wait`.
+const USUAL_WAIT: Duration = Duration::from_secs(600);
+
 impl On {
     /// Whether the job goes to Spark.
     pub fn is_given(&self) -> bool {
@@ -109,8 +112,9 @@ impl On {
         let submit = self.submit_arg.iter().map(|argument| format!("--submit-arg={argument}").into());
         let python = self.python.iter().flat_map(|python| ["--python".into(), python.clone()]);
         let mode = self.deploy_mode.iter().map(|mode| format!("--deploy-mode={}", mode.name()).into());
-        let wait = format!("--wait={}ms", self.wait.as_millis()).into();
-        on.chain(submit).chain(python).chain(mode).chain(self.on.is_some().then_some(wait)).collect()
+        let wait = Some(self.wait).filter(|wait| self.on.is_some() && *wait != USUAL_WAIT);
+        let wait = wait.map(|wait| format!("--wait={}ms", wait.as_millis()).into());
+        on.chain(submit).chain(python).chain(mode).chain(wait).collect()
     }
 
     /// The same place with this many executors: on this machine, as many cores; on a standalone cluster, of one
