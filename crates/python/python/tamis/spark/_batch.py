@@ -121,7 +121,11 @@ def file_number(df: Any) -> Any:
     """A column: a number for the file that a row was read from."""
     from pyspark.sql import functions as F
 
-    return F.xxhash64(df.metadataColumn("_metadata")["file_path"])
+    if hasattr(df, "metadataColumn"):
+        return F.xxhash64(df.metadataColumn("_metadata")["file_path"])
+    if "_metadata" in df.columns:
+        raise tamis.Error("a column is called _metadata, behind which Spark before 4.0 hides the names of files: rename it")
+    return F.xxhash64(F.col("_metadata.file_path"))
 
 
 def _quoted(name: str) -> str:
@@ -577,17 +581,19 @@ def estimates(
 def _with_column(df: Any, name: str, task: Any, columns: list[Any], returns: str) -> Any:
     """The rows with one more column, which a task makes of these columns as Arrow arrays."""
     from pyspark.sql import functions as F
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import ByteType, LongType, StructType
 
     if hasattr(F, "arrow_udf"):
         return df.withColumn(name, _arrow_udf(task, returns)(*columns))
     # Before Spark 4.1 a user function takes pandas' series, to which integers with a null are floats. Whole batches
-    # are Arrow there too.
-    asked = [column.alias(f"{name} {at}") for at, column in enumerate(columns)]
-    others = [field for field in df.schema.fields if field.name != name]
-    kept = [F.col(_quoted(field.name)) for field in others]
-    schema = StructType(others).add(name, returns)
-    return df.select(*kept, *asked).mapInArrow(_function(_tasks.Beside(task, name, len(columns))), schema)
+    # are Arrow there too; their columns have plain names meanwhile, since Spark takes these names apart.
+    others = df.drop(name) if name in df.columns else df
+    asked = others.select("*", *(column.alias("asked") for column in columns))
+    plain = asked.toDF(*(f"c{at}" for at in range(len(asked.columns))))
+    kept = StructType(plain.schema.fields[: len(others.columns)])
+    schema = kept.add(name, {"tinyint": ByteType(), "long": LongType()}[returns])
+    made = plain.mapInArrow(_function(_tasks.Beside(task, name, len(columns))), schema)
+    return made.toDF(*others.columns, name)
 
 
 def _named(names: _tasks.Named, number: Any) -> Any:
