@@ -20,7 +20,7 @@ pub struct Health {
     /// that to expect with this many keys; of a `layered`, that of its fullest layer.
     pub rate: f64,
     /// The rate of a `layered` as a whole, for random records of
-    /// [so many](tamis::layered::typical_keywords) keywords.
+    /// a [typical number](tamis::layered::typical_keywords) of keywords.
     pub whole: Option<f64>,
     /// The keys that it (or a layer of it) can hold within its target rate; none for a static one,
     /// nor for one that grows.

@@ -263,7 +263,7 @@ pub fn spark(job: &Job) -> Way {
             wall(
                 "blocks of a shuffle, of which each is a file range to open",
                 blocks,
-                // So many that a block has no fewer than 4 KiB, or a hundred million, whichever is more.
+                // As many as leave a block 4 KiB at least, or a hundred million, whichever is more.
                 (shuffled / 4096.0).max(1e8),
                 Unit::Count,
                 "larger partitions (spark.sql.files.maxPartitionBytes)",

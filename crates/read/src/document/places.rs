@@ -30,7 +30,7 @@ impl Places {
                 Some(_) => break false,
             }
         };
-        // A quotation begins anew, whatever stood before it.
+        // A quotation begins a place of its own, whatever stood before it.
         self.paragraph &= !is_blank && quotations <= self.quotations;
         self.quotations = quotations;
         if is_blank {
