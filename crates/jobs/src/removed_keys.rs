@@ -14,7 +14,8 @@ use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
 
 use tamis_make::batch::Needs;
-use tamis_make::files::{self, Mapped};
+use tamis_make::files::Mapped;
+use tamis_make::foreign;
 use tamis_make::opt;
 
 /// The filters of what was removed.
@@ -30,7 +31,7 @@ impl RemovedKeys {
     /// Opens the second file, beside a first of these parameters. It must make and hash keys as the
     /// first does, and have the same groups, or none: it then speaks of all.
     pub fn open(path: &Path, first: &Params) -> Result<RemovedKeys> {
-        let file = files::open(path)?;
+        let file = foreign::open(path)?;
         let second = file.params();
         if let Some(why) = mismatch(first, second) {
             return Err(Error::input(path, why));

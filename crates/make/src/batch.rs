@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use tamis::hash::{ByBytes, Scheme, murmur3};
+use tamis::hash::{ByBytes, Foreign, Scheme, murmur3};
 use tamis::key::keywords_of;
 use tamis::params::Params;
 use tamis::sizing::Kind;
@@ -25,6 +25,8 @@ pub enum Needs {
     Bytes(ByBytes),
     /// The hash of each of its keywords, by this scheme.
     Keywords(Scheme),
+    /// This many lanes, by the hash of another system.
+    Wide(Foreign, u32),
 }
 
 impl Needs {
@@ -35,6 +37,7 @@ impl Needs {
             // Murmur3 does not depend on the number of bits: it is made once for all filters.
             (_, Scheme::Murmur3) => Needs::Lanes(most_hashes),
             (_, Scheme::Polynomial { seed }) => Needs::Bytes(ByBytes::Polynomial { seed }),
+            (_, Scheme::Foreign(foreign)) => Needs::Wide(foreign, most_hashes),
             (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => Needs::Hash,
         }
     }
@@ -49,6 +52,7 @@ impl Needs {
     pub fn and(self, other: Needs) -> Needs {
         match (self, other) {
             (Needs::Lanes(a), Needs::Lanes(b)) => Needs::Lanes(a.max(b)),
+            (Needs::Wide(foreign, a), Needs::Wide(_, b)) => Needs::Wide(foreign, a.max(b)),
             (Needs::Hash, other) => other,
             (needs, _) => needs,
         }
@@ -92,7 +96,8 @@ pub struct KeyBatch {
     /// The murmur3 hashes of each key, and how many of them each has.
     lanes: Vec<u32>,
     lane_count: usize,
-    keywords: Lists<u64>,
+    /// The hashes of each record's keywords, or the lanes of each key.
+    numbers: Lists<u64>,
     /// The rows without a key, in order.
     keyless: Vec<u32>,
     spans: Vec<Span>,
@@ -121,7 +126,7 @@ impl KeyBatch {
         self.weights.clear();
         self.bytes.clear();
         self.lanes.clear();
-        self.keywords.clear();
+        self.numbers.clear();
         self.keyless.clear();
         self.spans.clear();
     }
@@ -178,7 +183,17 @@ impl KeyBatch {
 
     /// The hashes of a record's keywords.
     pub fn keywords(&self, row: usize) -> &[u64] {
-        self.keywords.of(row)
+        self.numbers.of(row)
+    }
+
+    /// The lanes of a key, by the hash of another system.
+    pub fn wide_lanes(&self, row: usize) -> &[u64] {
+        self.numbers.of(row)
+    }
+
+    /// Whether keys have lanes by the hash of another system.
+    pub fn has_wide_lanes(&self) -> bool {
+        matches!(self.keeps.needs, Needs::Wide(..))
     }
 
     /// The rows without a key, in order.
@@ -213,7 +228,8 @@ impl KeyBatch {
         match self.keeps.needs {
             Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, (0..count).map(|_| 0)),
-            Needs::Keywords(_) => self.keywords.push([]),
+            Needs::Keywords(_) => self.numbers.push([]),
+            Needs::Wide(_, count) => self.numbers.push((0..count).map(|_| 0)),
         }
     }
 
@@ -224,7 +240,7 @@ impl KeyBatch {
         group: u32,
         lanes: &[u32],
         bytes: impl IntoIterator<Item = u8>,
-        keywords: impl IntoIterator<Item = u64>,
+        numbers: impl IntoIterator<Item = u64>,
     ) {
         self.hashes.push(hash);
         if self.keeps.groups {
@@ -234,7 +250,7 @@ impl KeyBatch {
             Needs::Hash => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes.iter().copied()),
             Needs::Bytes(_) => self.bytes.push(bytes),
-            Needs::Keywords(_) => self.keywords.push(keywords),
+            Needs::Keywords(_) | Needs::Wide(..) => self.numbers.push(numbers),
         }
     }
 
@@ -295,7 +311,7 @@ impl KeyBatch {
             let lanes = rows.start * other.lane_count..rows.end * other.lane_count;
             self.lanes.extend_from_slice(&other.lanes[lanes]);
         }
-        self.keywords.extend(&other.keywords, rows);
+        self.numbers.extend(&other.numbers, rows);
     }
 }
 
@@ -315,7 +331,8 @@ impl Take for KeyBatch {
         match self.keeps.needs {
             Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes_of(key.bytes, count)),
-            Needs::Keywords(scheme) => self.keywords.push(keyword_hashes(key.bytes, scheme)),
+            Needs::Keywords(scheme) => self.numbers.push(keyword_hashes(key.bytes, scheme)),
+            Needs::Wide(foreign, count) => self.numbers.push(foreign.lanes(key.bytes).take(count as usize)),
         }
     }
 

@@ -63,7 +63,7 @@ impl refusal::Refusal for Refusal {
 
 /// Compares two files, group by group; a group that only one has is compared with none.
 pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overlap>> {
-    let (a, b) = (files::open_as_is(a_path)?, files::open_as_is(b_path)?);
+    let (a, b) = (files::open_any(a_path)?, files::open_any(b_path)?);
     for file in [&a, &b] {
         let kind = file.params().common.kind;
         if kind.counts() {

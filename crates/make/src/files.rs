@@ -18,7 +18,7 @@ use tamis_read::refusal::{self, Help};
 use crate::changing::refuse_busy;
 use crate::failpoint::reach;
 use crate::place::{self, Place};
-use crate::{exact, parallel, pipe};
+use crate::{exact, foreign, parallel, pipe};
 
 /// Why a file is not written, or not opened.
 #[derive(Debug, thiserror::Error)]
@@ -371,18 +371,42 @@ pub fn open_as_is(path: &Path) -> Result<Mapped> {
     if pipe::is_stdin(path) {
         return pipe::open_stdin();
     }
-    let map = file::map(path).map_err(|why| match why {
+    let map = file::map(path).map_err(|why| no_map(path, why))?;
+    Container::open(Held::File(map)).map_err(|error| match error {
+        tamis::Error::Magic => match foreign::whose(path) {
+            Some(refusal) => Error::input(path, refusal),
+            None => Error::file(path)(tamis::Error::Magic),
+        },
+        error => Error::file(path)(error),
+    })
+}
+
+/// Why a file could not be mapped.
+pub(crate) fn no_map(path: &Path, why: NoMap) -> Error {
+    match why {
         NoMap::Io(error) => Error::io(path)(error),
         NoMap::NotAFile => Error::input(path, Refusal::NotAFile),
         NoMap::Empty => Error::input(path, Refusal::Empty),
-    })?;
-    Container::open(Held::File(map)).map_err(Error::file(path))
+    }
+}
+
+/// The same, or a filter of another system.
+pub fn open_any(path: &Path) -> Result<Mapped> {
+    if pipe::is_stdin(path) || foreign::is_ours(path)? { open_as_is(path) } else { foreign::open(path) }
 }
 
 /// Opens a container of which only its own heavy keys are asked, to be weighed again: where it has some,
 /// their hash must be known.
 pub fn open_to_weigh(path: &Path) -> Result<Mapped> {
-    let container = open_as_is(path)?;
+    weighed(path, open_as_is(path)?)
+}
+
+/// The same, or a filter of another system.
+pub fn open_to_merge(path: &Path) -> Result<Mapped> {
+    weighed(path, open_any(path)?)
+}
+
+fn weighed(path: &Path, container: Mapped) -> Result<Mapped> {
     if container.heavy().is_some() {
         container.params().common.hash.hashes_keys().map_err(Error::file(path))?;
     }
@@ -391,5 +415,5 @@ pub fn open_to_weigh(path: &Path) -> Result<Mapped> {
 
 /// Opens several such containers.
 pub fn open_all(paths: &[PathBuf]) -> Result<Vec<Mapped>> {
-    paths.iter().map(|path| open_to_weigh(path)).collect()
+    paths.iter().map(|path| open_to_merge(path)).collect()
 }

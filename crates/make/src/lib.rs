@@ -20,6 +20,7 @@ pub mod exact;
 #[doc(hidden)]
 pub mod failpoint;
 pub mod files;
+pub mod foreign;
 pub mod groups;
 pub mod hashes;
 pub mod health;

@@ -167,7 +167,7 @@ fn gathered(inputs: &[PathBuf], control: &Control) -> Result<(Joined, Share)> {
                 return Err(containers.refused(pipe::Refusal::Empty));
             }
         } else {
-            gather.add(&files::open_to_weigh(path)?, path, control)?;
+            gather.add(&files::open_to_merge(path)?, path, control)?;
         }
     }
     gather.finish()

@@ -41,6 +41,12 @@ options! {
     LAYERS = "layers";
     /// The hash.
     HASH = "hash";
+    /// The layout of a file of another system.
+    AS = "as";
+    /// The type of keys in another system.
+    FUNNEL = "funnel";
+    /// The layout that is written.
+    TO = "to";
     /// Its seed.
     SEED = "seed";
     /// Its secret key.

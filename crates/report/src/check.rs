@@ -112,7 +112,8 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
                     ": the difference is less probable than one in a million ({:.1e}), so {}",
                     report.surprise,
                     match report.filters.hash {
-                        Scheme::Polynomial { .. } => "the positions of this hash are not even",
+                        Scheme::Polynomial { .. } | Scheme::Foreign(_) =>
+                            "the positions of this hash are not even",
                         _ => "something is wrong",
                     }
                 )

@@ -10,16 +10,18 @@ use crate::chunks::chunks;
 use crate::error::Error;
 use crate::sizing::MOST_BITS;
 
+mod foreign;
 mod polynomial;
 mod secret;
 
+pub use foreign::{Foreign, Lanes, xxh64};
 pub use polynomial::{polynomial, polynomial_factor};
 pub use secret::{HashKey, KEY_BYTES};
 
 /// How keys are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "serde", serde(tag = "name", rename_all = "lowercase", from = "SchemeInJson"))]
+#[cfg_attr(feature = "serde", serde(from = "SchemeInJson", into = "SchemeInJson"))]
 pub enum Scheme {
     /// XXH3, 64 bits, with a seed: one hash per key, from which all positions are drawn.
     Xxh3 {
@@ -41,6 +43,8 @@ pub enum Scheme {
         /// The seed of the factors.
         seed: u64,
     },
+    /// That of another system.
+    Foreign(Foreign),
 }
 
 impl Scheme {
@@ -54,6 +58,7 @@ impl Scheme {
             Scheme::SipHash { .. } => "siphash",
             Scheme::Murmur3 => "murmur3",
             Scheme::Polynomial { .. } => "polynomial",
+            Scheme::Foreign(foreign) => foreign.name(),
         }
     }
 
@@ -70,7 +75,7 @@ impl Scheme {
         match self {
             Scheme::Xxh3 { seed } => Some(Single::Xxh3 { seed }),
             Scheme::SipHash { check } => Some(Single::SipHash(check)),
-            Scheme::Murmur3 | Scheme::Polynomial { .. } => None,
+            Scheme::Murmur3 | Scheme::Polynomial { .. } | Scheme::Foreign(_) => None,
         }
     }
 
@@ -81,13 +86,14 @@ impl Scheme {
             Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => None,
             Scheme::Murmur3 => Some(ByBytes::Murmur3),
             Scheme::Polynomial { seed } => Some(ByBytes::Polynomial { seed }),
+            Scheme::Foreign(foreign) => Some(ByBytes::Foreign(foreign)),
         }
     }
 
-    /// The most positions that it gives.
+    /// The most positions that it gives. (Other systems make filters that they cannot fill.)
     pub fn reach(self) -> u64 {
         match self {
-            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => MOST_BITS,
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } | Scheme::Foreign(_) => MOST_BITS,
             Scheme::Murmur3 | Scheme::Polynomial { .. } => MOST_REACHED,
         }
     }
@@ -142,30 +148,44 @@ pub enum ByBytes {
         /// The seed.
         seed: u64,
     },
+    /// The hash of another system.
+    Foreign(Foreign),
 }
 
 impl ByBytes {
-    /// One of the positions of a key among this many bits, from 1 to 2³².
-    #[inline]
-    pub fn position(self, key: &[u8], number: u32, bits: u64) -> u64 {
+    /// How many different numbers become positions, where they are so few that a large filter is not filled evenly.
+    pub fn range(self) -> Option<u64> {
         match self {
-            ByBytes::Murmur3 => u64::from(murmur3(key, number)) % bits,
-            ByBytes::Polynomial { seed } => position_by_polynomial(key, (seed, number), bits),
+            ByBytes::Murmur3 => Some(1 << 32),
+            ByBytes::Polynomial { .. } => None,
+            ByBytes::Foreign(foreign) => foreign.range(),
         }
     }
 
-    /// The positions of a key among this many bits.
+    /// The positions of a key among this many bits: from 1 to 2³², and with the hash of another system any number.
     #[inline]
     pub fn positions(self, key: &[u8], bits: u64, hashes: u32) -> impl Iterator<Item = u64> {
-        (0..hashes).map(move |number| self.position(key, number, bits))
+        let mut lanes = if let ByBytes::Foreign(foreign) = self { Some(foreign.lanes(key)) } else { None };
+        (0..hashes).map(move |number| match self {
+            ByBytes::Murmur3 => u64::from(murmur3(key, number)) % bits,
+            ByBytes::Polynomial { seed } => position_by_polynomial(key, (seed, number), bits),
+            ByBytes::Foreign(_) => lanes.as_mut().and_then(Iterator::next).unwrap_or(0) % bits,
+        })
     }
 
     /// The same, handed over one by one. Which hash it is, is decided once and not for each of them.
     #[inline]
     pub fn each_position(self, key: &[u8], bits: u64, hashes: u32, take: impl FnMut(u64)) {
         match self {
-            ByBytes::Murmur3 => ByBytes::Murmur3.positions(key, bits, hashes).for_each(take),
-            by => by.positions(key, bits, hashes).for_each(take),
+            ByBytes::Murmur3 => {
+                (0..hashes).map(|number| u64::from(murmur3(key, number)) % bits).for_each(take)
+            }
+            ByBytes::Polynomial { seed } => {
+                (0..hashes).map(|number| position_by_polynomial(key, (seed, number), bits)).for_each(take);
+            }
+            ByBytes::Foreign(foreign) => {
+                foreign.lanes(key).take(hashes as usize).map(|lane| lane % bits).for_each(take);
+            }
         }
     }
 }
@@ -181,6 +201,7 @@ impl From<ByBytes> for Scheme {
         match hash {
             ByBytes::Murmur3 => Scheme::Murmur3,
             ByBytes::Polynomial { seed } => Scheme::Polynomial { seed },
+            ByBytes::Foreign(foreign) => Scheme::Foreign(foreign),
         }
     }
 }
@@ -194,25 +215,79 @@ impl From<Single> for Scheme {
     }
 }
 
-/// A scheme as it is read: a variant without braces would not refuse unknown fields.
+/// A scheme as files have it: a variant without braces would not refuse unknown fields.
 #[cfg(feature = "serde")]
-#[derive(Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 enum SchemeInJson {
-    Xxh3 { seed: u64 },
-    SipHash { check: HashKey },
+    Xxh3 {
+        seed: u64,
+    },
+    Siphash {
+        check: HashKey,
+    },
     Murmur3 {},
-    Polynomial { seed: u64 },
+    Polynomial {
+        seed: u64,
+    },
+    SparkV1 {},
+    SparkV2 {
+        seed: i32,
+    },
+    #[serde(rename = "guava-64")]
+    Guava64 {},
+    #[serde(rename = "guava-32")]
+    Guava32 {},
+    HadoopMurmur {},
+    HadoopJenkins {},
+    Dcso {},
+    #[serde(rename = "datasketches")]
+    DataSketches {
+        seed: u64,
+    },
+    Redis {},
 }
 
 #[cfg(feature = "serde")]
 impl From<SchemeInJson> for Scheme {
     fn from(scheme: SchemeInJson) -> Self {
+        Scheme::Foreign(match scheme {
+            SchemeInJson::Xxh3 { seed } => return Scheme::Xxh3 { seed },
+            SchemeInJson::Siphash { check } => return Scheme::SipHash { check },
+            SchemeInJson::Murmur3 {} => return Scheme::Murmur3,
+            SchemeInJson::Polynomial { seed } => return Scheme::Polynomial { seed },
+            SchemeInJson::SparkV1 {} => Foreign::SparkV1,
+            SchemeInJson::SparkV2 { seed } => Foreign::SparkV2 { seed },
+            SchemeInJson::Guava64 {} => Foreign::Guava64,
+            SchemeInJson::Guava32 {} => Foreign::Guava32,
+            SchemeInJson::HadoopMurmur {} => Foreign::HadoopMurmur,
+            SchemeInJson::HadoopJenkins {} => Foreign::HadoopJenkins,
+            SchemeInJson::Dcso {} => Foreign::Dcso,
+            SchemeInJson::DataSketches { seed } => Foreign::DataSketches { seed },
+            SchemeInJson::Redis {} => Foreign::Redis,
+        })
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Scheme> for SchemeInJson {
+    fn from(scheme: Scheme) -> Self {
         match scheme {
-            SchemeInJson::Xxh3 { seed } => Scheme::Xxh3 { seed },
-            SchemeInJson::SipHash { check } => Scheme::SipHash { check },
-            SchemeInJson::Murmur3 {} => Scheme::Murmur3,
-            SchemeInJson::Polynomial { seed } => Scheme::Polynomial { seed },
+            Scheme::Xxh3 { seed } => SchemeInJson::Xxh3 { seed },
+            Scheme::SipHash { check } => SchemeInJson::Siphash { check },
+            Scheme::Murmur3 => SchemeInJson::Murmur3 {},
+            Scheme::Polynomial { seed } => SchemeInJson::Polynomial { seed },
+            Scheme::Foreign(foreign) => match foreign {
+                Foreign::SparkV1 => SchemeInJson::SparkV1 {},
+                Foreign::SparkV2 { seed } => SchemeInJson::SparkV2 { seed },
+                Foreign::Guava64 => SchemeInJson::Guava64 {},
+                Foreign::Guava32 => SchemeInJson::Guava32 {},
+                Foreign::HadoopMurmur => SchemeInJson::HadoopMurmur {},
+                Foreign::HadoopJenkins => SchemeInJson::HadoopJenkins {},
+                Foreign::Dcso => SchemeInJson::Dcso {},
+                Foreign::DataSketches { seed } => SchemeInJson::DataSketches { seed },
+                Foreign::Redis => SchemeInJson::Redis {},
+            },
         }
     }
 }
@@ -224,6 +299,9 @@ impl fmt::Display for Scheme {
             Scheme::Xxh3 { seed: 0 } | Scheme::Polynomial { seed: 0 } | Scheme::Murmur3 => Ok(()),
             Scheme::Xxh3 { seed } | Scheme::Polynomial { seed } => write!(f, " (seed {seed})"),
             Scheme::SipHash { check } => write!(f, " (key with {check})"),
+            Scheme::Foreign(Foreign::SparkV2 { seed }) if *seed != 0 => write!(f, " (seed {seed})"),
+            Scheme::Foreign(Foreign::DataSketches { seed }) => write!(f, " (seed {seed})"),
+            Scheme::Foreign(_) => Ok(()),
         }
     }
 }
@@ -247,23 +325,28 @@ pub(crate) fn xxh3_wide(bytes: &[u8]) -> u128 {
 /// ```
 #[inline]
 pub fn murmur3(key: &[u8], seed: u32) -> u32 {
-    const C1: u32 = 0xcc9e_2d51;
-    const C2: u32 = 0x1b87_3593;
-    let scramble = |k: u32| k.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2);
-
     let (blocks, tail) = chunks::<_, 4>(key);
     let mut h = seed;
     for block in blocks {
-        h ^= scramble(u32::from_le_bytes(*block));
+        h ^= murmur3_scrambled(u32::from_le_bytes(*block));
         h = h.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
     }
     let rest = tail.iter().rev().fold(0u32, |k, &byte| k << 8 | u32::from(byte));
-    h ^= scramble(rest);
-    h ^= key.len() as u32;
-    h ^= h >> 16;
-    h = h.wrapping_mul(0x85eb_ca6b);
-    h ^= h >> 13;
-    h = h.wrapping_mul(0xc2b2_ae35);
+    murmur3_end(h ^ murmur3_scrambled(rest), key.len())
+}
+
+/// A block, before it is taken in.
+#[inline(always)]
+fn murmur3_scrambled(block: u32) -> u32 {
+    block.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
+}
+
+/// The hash of a key of this length, all of whose blocks were taken in.
+#[inline(always)]
+fn murmur3_end(mut h: u32, length: usize) -> u32 {
+    h ^= length as u32;
+    h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
+    h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
     h ^ h >> 16
 }
 

@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -56,6 +57,7 @@ mod step;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 /// Where a value stands in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,6 +258,15 @@ impl Recipe {
         !self.has_key_each() && (self.of_keywords() || self.key.len() > 1)
     }
 
+    /// A key as people read it: the value of which the last step made bytes, where they can be turned back.
+    pub fn shown<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
+        let last = if let [field] = &self.key[..] { field.steps.last() } else { None };
+        match last.and_then(|step| typed::back(step, key)) {
+            Some(text) => Cow::Owned(text.into_bytes()),
+            None => Cow::Borrowed(key),
+        }
+    }
+
     /// Whether a key is just the value of one column, where that [is present](is_present).
     pub fn is_plain(&self) -> bool {
         matches!(&self.key[..], [field] if field.steps.is_empty())
@@ -396,6 +407,13 @@ pub enum BadValue {
     NotANumber(String),
     /// A value that is no weight.
     NotAWeight(String),
+    /// A value that the type of another system does not have.
+    NotOfType {
+        /// The step that makes the type.
+        step: Step,
+        /// The value.
+        value: String,
+    },
     /// Key parts that do not match the recipe in number.
     Parts {
         /// As the recipe has it.
@@ -482,6 +500,13 @@ impl fmt::Display for BadValue {
                     None => "is not an integer",
                 };
                 write!(f, "{value:?} {why}; a weight is a non-negative integer (COLUMN:round rounds)")
+            }
+            BadValue::NotOfType { step: Step::Utf16, value } => {
+                write!(f, "{value:?} is not UTF-8, and so cannot be written in UTF-16")
+            }
+            BadValue::NotOfType { step, value } => {
+                let bits = if *step == Step::Int { 32 } else { 64 };
+                write!(f, "{value:?} is not a whole number of {bits} bits, as {step} takes it")
             }
             BadValue::Parts { expected, got } => {
                 write!(f, "the key has {expected} parts, separated by tabs; this has {got}")

@@ -109,7 +109,7 @@ impl Common {
     pub fn version(&self) -> u32 {
         let of_hash = match self.hash {
             Scheme::Xxh3 { .. } | Scheme::Murmur3 => 1,
-            Scheme::SipHash { .. } | Scheme::Polynomial { .. } => 2,
+            Scheme::SipHash { .. } | Scheme::Polynomial { .. } | Scheme::Foreign(_) => 2,
         };
         self.recipe.version().max(of_hash)
     }
@@ -216,7 +216,11 @@ impl Numbers {
         let shape = self.shape(kind);
         let fits = match shape {
             Shape::Blocked { hashes, .. } | Shape::Counting { hashes, .. } => kind.can_have_hashes(hashes),
-            Shape::Bloom { bits, hashes } => kind.can_have_hashes(hashes) && bits <= hash.reach(),
+            Shape::Bloom { bits, hashes } => {
+                let whole =
+                    if let Scheme::Foreign(foreign) = hash { bits % foreign.unit() == 0 } else { true };
+                kind.can_have_hashes(hashes) && bits <= hash.reach() && whole
+            }
             Shape::Fuse { slots, fingerprint_bits } => {
                 (1..=32).contains(&fingerprint_bits)
                     && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)

@@ -25,6 +25,7 @@ use crate::real;
 use crate::scalable;
 
 mod choice;
+mod foreign;
 
 pub use choice::Choice;
 

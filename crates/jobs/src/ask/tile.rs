@@ -2,6 +2,7 @@
 
 use tamis::blocked::{Blocked, Mask};
 use tamis::bloom::Positions;
+use tamis::hash::ByBytes;
 use tamis::layered::Answer;
 use tamis::memory::Words;
 use tamis::sketch::Sketch;
@@ -19,6 +20,7 @@ pub(super) fn answer(sketch: &Sketch<&[u64]>, keys: &KeyBatch, key: usize) -> An
         (Sketch::Layered(filter), _) => return filter.ask(keys.keywords(key)),
         (Sketch::Bloom(filter), Some(by)) => filter.contains_bytes(by, keys.key(key)),
         (Sketch::Bloom(filter), _) if keys.has_lanes() => filter.contains_lanes(keys.lanes(key)),
+        (Sketch::Bloom(filter), _) if keys.has_wide_lanes() => filter.contains_wide(keys.wide_lanes(key)),
         (sketch, _) => sketch.contains_hash(keys.hashes()[key]),
     };
     if found { Answer::Whole } else { Answer::No }
@@ -48,6 +50,9 @@ pub(super) fn contains(
                 *found = filter.contains_lanes(keys.lanes(row(i)));
             });
         }
+        (Sketch::Bloom(filter), _) if keys.has_wide_lanes() => {
+            filter.contains_all_wide(|i| keys.wide_lanes(row(i)), found);
+        }
         (Sketch::Layered(filter), _) => {
             found.iter_mut().enumerate().for_each(|(i, found)| {
                 *found = extent.finds(filter.ask(keys.keywords(row(i))));
@@ -65,7 +70,8 @@ pub(super) fn contains(
 /// The rate of just this filter, from what it holds, where keys are placed by what is needed of them.
 pub(super) fn rate_now(sketch: &Sketch<&[u64]>, needs: Needs) -> f64 {
     match (sketch, needs) {
-        (Sketch::Bloom(filter), Needs::Lanes(_)) => filter.rate_now_lanes(),
+        (Sketch::Bloom(filter), Needs::Lanes(_)) => filter.rate_now_by(ByBytes::Murmur3),
+        (Sketch::Bloom(filter), Needs::Wide(foreign, _)) => filter.rate_now_by(ByBytes::Foreign(foreign)),
         (sketch, _) => sketch.rate_now(),
     }
 }
@@ -131,6 +137,9 @@ impl Tile {
             } else if keys.has_lanes() {
                 let lanes: Vec<&[u32]> = (0..keys.len()).map(|key| keys.lanes(key)).collect();
                 self.positions.of_lanes(&lanes, bits, hashes);
+            } else if keys.has_wide_lanes() {
+                let lanes: Vec<&[u64]> = (0..keys.len()).map(|key| keys.wide_lanes(key)).collect();
+                self.positions.of_wide(&lanes, bits, hashes);
             } else {
                 self.positions.of_hashes(keys.hashes(), bits, hashes);
             }

@@ -62,14 +62,14 @@ impl KnownKeys {
     pub fn of(part: &Part, beside: Beside, groups: usize) -> KnownKeys {
         let mut known = KnownKeys(vec![None; groups]);
         // A member does not have the form of the keys that are made for hashes of bytes.
-        if matches!(beside.0, Needs::Lanes(_) | Needs::Bytes(_)) {
+        if matches!(beside.0, Needs::Lanes(_) | Needs::Bytes(_) | Needs::Wide(..)) {
             return known;
         }
         for record in &part.records {
             let Some(known) = known.0.get_mut(record.group as usize) else { continue };
             if known.as_ref().is_none_or(|known| record.hash < known.hash) {
                 let bases = match beside.0 {
-                    Needs::Keywords(_) => part.keyword_hashes(record, beside).collect(),
+                    Needs::Keywords(_) => part.wide(record, beside).collect(),
                     _ => vec![record.hash],
                 };
                 *known = Some(Known { hash: record.hash, bases });

@@ -29,15 +29,8 @@ impl Beside {
                     }),
                 );
             }
-            // Their number, then the hash of each in two halves.
-            Needs::Keywords(scheme) => {
-                let at = to.len();
-                to.push(0);
-                for hash in keyword_hashes(key, scheme) {
-                    to.extend([hash as u32, (hash >> 32) as u32]);
-                    to[at] += 1;
-                }
-            }
+            Needs::Keywords(scheme) => push_wide(keyword_hashes(key, scheme), to),
+            Needs::Wide(foreign, count) => push_wide(foreign.lanes(key).take(count as usize), to),
         }
     }
 
@@ -47,7 +40,7 @@ impl Beside {
             Needs::Hash => 0,
             Needs::Lanes(count) => count as usize,
             Needs::Bytes(_) => 1 + first.map_or(0, |&bytes| bytes.div_ceil(4) as usize),
-            Needs::Keywords(_) => 1 + 2 * first.map_or(0, |&keywords| keywords as usize),
+            Needs::Keywords(_) | Needs::Wide(..) => 1 + 2 * first.map_or(0, |&numbers| numbers as usize),
         }
     }
 
@@ -55,6 +48,16 @@ impl Beside {
     fn of(self, all: &[u32], first: u32) -> &[u32] {
         let from = &all[first as usize..];
         &from[..self.count(from.first())]
+    }
+}
+
+/// Keeps numbers of 64 bits: how many, then each in two halves.
+fn push_wide(numbers: impl Iterator<Item = u64>, to: &mut Vec<u32>) {
+    let at = to.len();
+    to.push(0);
+    for number in numbers {
+        to.extend([number as u32, (number >> 32) as u32]);
+        to[at] += 1;
     }
 }
 
@@ -186,14 +189,14 @@ impl Part {
         }
         for record in records {
             let numbers = beside.of(&self.lanes, record.slot);
-            // Read only where these are bytes, or keywords.
-            let keywords = self.keyword_hashes(record, beside);
-            keys.push_made(record.hash, record.group, numbers, bytes_of(numbers), keywords);
+            // Read only where these are bytes, or numbers of 64 bits.
+            let wide = self.wide(record, beside);
+            keys.push_made(record.hash, record.group, numbers, bytes_of(numbers), wide);
         }
     }
 
-    /// The hashes of a record's keywords, where these are kept beside it: a number, then halves.
-    pub fn keyword_hashes(&self, record: &Record, beside: Beside) -> impl Iterator<Item = u64> {
+    /// The hashes of a record's keywords, or the lanes of a key, where these are kept beside it: how many, then halves.
+    pub fn wide(&self, record: &Record, beside: Beside) -> impl Iterator<Item = u64> {
         let halves = beside.of(&self.lanes, record.slot).get(1..).unwrap_or_default().as_chunks::<2>().0;
         halves.iter().map(|[low, high]| u64::from(*low) | u64::from(*high) << 32)
     }
@@ -265,7 +268,7 @@ impl Part {
             let group = group_of(next()?).ok_or_else(short)?;
             let slot = self.lanes.len();
             self.records.push(Record { hash, group, slot: slot as u32 });
-            if matches!(beside.0, Needs::Keywords(_) | Needs::Bytes(_)) {
+            if matches!(beside.0, Needs::Keywords(_) | Needs::Wide(..) | Needs::Bytes(_)) {
                 self.lanes.push(next()?);
             }
             let count = beside.count(self.lanes.get(slot));

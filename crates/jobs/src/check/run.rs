@@ -24,7 +24,8 @@ use crate::classes::{self, Doubt, Hits};
 use crate::removed_keys::RemovedKeys;
 use tamis_make::aside::{self, Aside};
 use tamis_make::count_min;
-use tamis_make::files::{self, Mapped};
+use tamis_make::files::Mapped;
+use tamis_make::foreign;
 use tamis_make::parallel;
 use tamis_make::rows::{Groups, Key, KeyRows, Names, OnBad, Take};
 
@@ -105,7 +106,7 @@ fn doubts(container: &Mapped, job: &Job, [members, outside]: [Classes; 2], repor
 /// Opens the filters, and those of what was removed since; reads all of both, since damage would be
 /// blamed on the data.
 fn open(job: &Job) -> Result<(Mapped, Option<RemovedKeys>)> {
-    let container = files::open(&job.filters)?;
+    let container = foreign::open(&job.filters)?;
     count_min::refuse(&job.filters, container.params(), count_min::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))

@@ -149,12 +149,18 @@ impl Probes {
     fn ask(&mut self, filters: &Filters<'_>, groups: &[usize]) {
         self.keys.clear();
         let count = if let Needs::Lanes(count) = self.needs { count } else { 0 };
-        let mut lanes = Vec::new();
+        let (wide_count, range) = match self.needs {
+            Needs::Wide(foreign, count) => (count, foreign.range().unwrap_or(u64::MAX)),
+            _ => (0, u64::MAX),
+        };
+        let (mut lanes, mut wide) = (Vec::new(), Vec::new());
         for _ in 0..ROUND {
             lanes.clear();
             lanes.extend((0..count).map(|_| (self.next() >> 32) as u32));
+            wide.clear();
+            wide.extend((0..wide_count).map(|_| self.next() % range));
             let hash = self.next();
-            self.keys.push_made(hash, 0, &lanes, hash.to_le_bytes(), []);
+            self.keys.push_made(hash, 0, &lanes, hash.to_le_bytes(), wide.iter().copied());
         }
         self.answers.any(filters, &self.keys, groups.iter().copied(), &mut self.found);
         self.asked += ROUND;

@@ -33,6 +33,7 @@ use crate::removed_keys::RemovedKeys;
 use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
+use tamis_make::foreign;
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::names::Content;
@@ -172,7 +173,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
 /// The same, reading this much at a time: the result does not depend on it.
 fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    let file = files::open(&job.filters)?;
+    let file = foreign::open(&job.filters)?;
     let params = file.params();
     refuse(job, params)?;
     let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, params)).transpose()?;
@@ -469,7 +470,7 @@ pub fn conclude(
     sieved: Sieved,
     threads: usize,
 ) -> Result<Report> {
-    let file = files::open(path)?;
+    let file = foreign::open(path)?;
     let (params, filters) = (file.params(), Filters::of_file(&file)?.asked_for(extent));
     let groups: Vec<usize> = match group {
         None => (0..params.groups.len()).collect(),

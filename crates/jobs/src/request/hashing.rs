@@ -1,7 +1,7 @@
 //! The hash that was asked for.
 
-use serde::{Deserialize, Deserializer, Serialize};
-use tamis::hash::{HashKey, Scheme, Single};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tamis::hash::{Foreign, HashKey, Scheme, Single};
 use tamis_read::refusal::Opt;
 
 use super::Refusal;
@@ -10,8 +10,7 @@ use super::sizes::chosen;
 use tamis_make::opt;
 
 /// A hash by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashName {
     /// The default.
     Xxh3,
@@ -21,12 +20,22 @@ pub enum HashName {
     Murmur3,
     /// That of Collodi and Ghera's filter.
     Polynomial,
+    /// That of another system, with its usual seed.
+    Foreign(Foreign),
 }
 
 impl HashName {
     /// All of them.
-    pub const ALL: [HashName; 4] =
-        [HashName::Xxh3, HashName::SipHash, HashName::Murmur3, HashName::Polynomial];
+    pub const ALL: [HashName; 13] = {
+        let mut all = [HashName::Xxh3; 13];
+        (all[1], all[2], all[3]) = (HashName::SipHash, HashName::Murmur3, HashName::Polynomial);
+        let mut at = 0;
+        while at < Foreign::ALL.len() {
+            all[4 + at] = HashName::Foreign(Foreign::ALL[at]);
+            at += 1;
+        }
+        all
+    };
 
     /// Its name in requests.
     pub fn name(self) -> &'static str {
@@ -35,12 +44,19 @@ impl HashName {
             HashName::SipHash => "siphash",
             HashName::Murmur3 => "murmur3",
             HashName::Polynomial => "polynomial",
+            HashName::Foreign(foreign) => foreign.name(),
         }
     }
 
     /// Whether it places keys by their bytes: then it goes with `bloom` alone, and implies it.
     pub fn is_of_bloom(self) -> bool {
-        matches!(self, HashName::Murmur3 | HashName::Polynomial)
+        matches!(self, HashName::Murmur3 | HashName::Polynomial | HashName::Foreign(_))
+    }
+}
+
+impl Serialize for HashName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -78,6 +94,13 @@ impl Hashing {
             Some(HashName::Polynomial) if self.hash_key.is_none() => {
                 Ok(Scheme::Polynomial { seed: self.seed.unwrap_or(0) })
             }
+            Some(HashName::Foreign(foreign)) if self.hash_key.is_none() => match self.seed {
+                None => Ok(Scheme::Foreign(foreign)),
+                Some(seed) => {
+                    let seeded = foreign.with_seed(seed).ok_or(Refusal::ForeignSeed(foreign))?;
+                    Ok(Scheme::Foreign(seeded))
+                }
+            },
             _ => Ok(self.single()?.unwrap_or(Single::DEFAULT).into()),
         }
     }
@@ -93,10 +116,12 @@ impl Hashing {
                 key if key.is_known() => Ok(Some(Single::SipHash(key))),
                 key => Err(Refusal::UnknownHashKey(key)),
             },
-            (HashName::Xxh3 | HashName::Murmur3 | HashName::Polynomial, Some(_)) => {
+            (HashName::Xxh3 | HashName::Murmur3 | HashName::Polynomial | HashName::Foreign(_), Some(_)) => {
                 Err(Refusal::HashKeyAlone)
             }
-            (hash @ (HashName::Murmur3 | HashName::Polynomial), None) => Err(Refusal::HashOfDedup(hash)),
+            (hash @ (HashName::Murmur3 | HashName::Polynomial | HashName::Foreign(_)), None) => {
+                Err(Refusal::HashOfDedup(hash))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Why a request cannot be served.
 
 use tamis::error::ParserMessage;
-use tamis::hash::{HashKey, Scheme};
+use tamis::hash::{Foreign, HashKey, Scheme};
 use tamis::key::Column;
 use tamis::layered::MOST_LAYERS;
 use tamis::sizing::Kind;
@@ -33,6 +33,9 @@ pub enum Refusal {
     /// A seed of a hash that has none.
     #[error("murmur3 has the seeds 0, 1, 2, …")]
     MurmurSeed,
+    /// A seed that the hash of another system does not take.
+    #[error("{} takes no such seed", .0.name())]
+    ForeignSeed(Foreign),
     /// The hash of published filters, where one hash per key is needed.
     #[error("repetitions are dropped by one hash of each key, and {} has several", .0.name())]
     HashOfDedup(HashName),
@@ -253,7 +256,9 @@ impl refusal::Refusal for Refusal {
             Refusal::KeyAndKeywords => vec![Help::LeaveOutOne(vec![opt::KEY, opt::KEYWORDS])],
             Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
             Refusal::HashOfBloom { .. } => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
-            Refusal::MurmurSeed | Refusal::SipHashSeed => vec![Help::leave_out(opt::SEED)],
+            Refusal::MurmurSeed | Refusal::SipHashSeed | Refusal::ForeignSeed(_) => {
+                vec![Help::leave_out(opt::SEED)]
+            }
             Refusal::HashOfDedup(_) => vec![Help::leave_out(opt::HASH)],
             Refusal::NoHashKey | Refusal::UnknownHashKey(_) => vec![Help::give(opt::HASH_KEY.with("FILE"))],
             Refusal::HashKeyAlone => {

@@ -292,8 +292,8 @@ impl Sketches {
     pub(crate) fn records_count(&self) -> bool {
         let Need::Keys(Measure { asked, layers: Layers::Fixed(0) }) = self.need() else { return false };
         let by_hand = asked.hashes.is_some() || !matches!(asked.amount, Amount::Size(_));
-        let polynomial = matches!(self.hash(), Scheme::Polynomial { .. });
-        self.kind() != Kind::Fuse && (by_hand || polynomial)
+        let newer = matches!(self.hash(), Scheme::Polynomial { .. } | Scheme::Foreign(_));
+        self.kind() != Kind::Fuse && (by_hand || newer)
     }
 
     /// What must be known of the rows first.

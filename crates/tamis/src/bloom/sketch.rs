@@ -47,6 +47,13 @@ fn lane_positions(lanes: &[u32], bits: u64) -> impl Iterator<Item = u64> {
     lanes.iter().map(move |&lane| lane_position(lane, bits))
 }
 
+/// The position that a lane of another system gives.
+#[inline(always)]
+fn wide_position(lane: u64, bits: u64) -> u64 {
+    // Most lanes of most systems fit in 32 bits, and so do the bits of most filters.
+    if (lane | bits) >> 32 == 0 { u64::from(lane as u32 % bits as u32) } else { lane % bits }
+}
+
 /// A Bloom filter; see the [module](super) for the idea.
 #[derive(Debug, Clone)]
 pub struct Bloom<W> {
@@ -118,6 +125,27 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     #[inline]
     pub fn contains_lanes(&self, lanes: &[u32]) -> bool {
         lane_positions(&lanes[..self.hashes as usize], self.bits).all(|position| self.has(position))
+    }
+
+    /// Whether the key with these lanes, by the hash of another system, may be in the set.
+    ///
+    /// # Panics
+    /// Where there are fewer than k.
+    #[inline]
+    pub fn contains_wide(&self, lanes: &[u64]) -> bool {
+        lanes[..self.hashes as usize].iter().all(|&lane| self.has(wide_position(lane, self.bits)))
+    }
+
+    /// The same for many keys: those of each answer.
+    ///
+    /// # Panics
+    /// Where a key has fewer lanes than k.
+    pub fn contains_all_wide<'l>(&self, lanes: impl Fn(usize) -> &'l [u64], found: &mut [bool]) {
+        let mut first = 0;
+        for found in found.chunks_mut(BATCH) {
+            self.probe_at(found, |key, number| wide_position(lanes(first + key)[number as usize], self.bits));
+            first += found.len();
+        }
     }
 
     /// Whether the key of these bytes may be in the set, where each position is a hash of them.
@@ -207,14 +235,20 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// Probe by probe, for those keys that are still in: so that every load is asked for ahead
     /// of its use, and none is made for a key that is already out.
     fn probe(&self, hashes: &[u64], found: &mut [bool]) {
+        self.probe_at(&mut found[..hashes.len()], |key, number| position(hashes[key], number, self.bits));
+    }
+
+    /// The same of up to [`BATCH`] keys, whose positions are given by their number and that of the probe.
+    #[inline(always)]
+    fn probe_at(&self, found: &mut [bool], position: impl Fn(usize, u32) -> u64) {
         let words = self.words.as_ref();
         let mut alive: [u16; BATCH] = core::array::from_fn(|i| i as u16);
         let mut ring = [0u64; AHEAD];
-        let mut count = hashes.len();
+        let mut count = found.len();
         found.fill(true);
         for number in 0..self.hashes {
             let ask = |key: u16| {
-                let at = position(hashes[usize::from(key)], number, self.bits);
+                let at = position(usize::from(key), number);
                 prefetch(words, (at / 64) as usize);
                 at
             };
@@ -241,15 +275,23 @@ impl<W: AsRef<[u64]>> Bloom<W> {
         power(ones as f64 / self.bits as f64, self.hashes)
     }
 
-    /// The same where positions are 32-bit hashes modulo the bits: those below 2³² mod m come up
-    /// once more often than the others, which shows in filters of hundreds of millions of bits.
-    pub fn rate_now_lanes(&self) -> f64 {
-        let (times, rest) = ((1u64 << 32) / self.bits, (1u64 << 32) % self.bits);
+    /// The same where keys are placed by this hash.
+    pub fn rate_now_by(&self, hash: ByBytes) -> f64 {
+        match hash.range() {
+            Some(range) => self.rate_now_of(range),
+            None => self.rate_now(),
+        }
+    }
+
+    /// The same where positions are this many different numbers, modulo the bits: those below their remainder come
+    /// up once more often than the others, which shows in filters of hundreds of millions of bits.
+    fn rate_now_of(&self, range: u64) -> f64 {
+        let (times, rest) = (range / self.bits, range % self.bits);
         let ones = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let (whole, part) = ((rest / 64) as usize, rest % 64);
         let last = if part == 0 { 0 } else { self.words()[whole] & ((1 << part) - 1) };
         let hits = times * ones(self.words()) + ones(&self.words()[..whole]) + u64::from(last.count_ones());
-        power(hits as f64 / (1u64 << 32) as f64, self.hashes)
+        power(hits as f64 / range as f64, self.hashes)
     }
 
     /// The expected rate after this many keys.
@@ -286,11 +328,27 @@ impl Positions {
         }
     }
 
+    /// Those of the keys with these lanes, by the hash of another system: at least k of each key.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn of_wide(&mut self, lanes: &[&[u64]], bits: u64, hash_count: u32) {
+        self.begin(lanes.len());
+        for number in 0..hash_count as usize {
+            self.positions.extend(lanes.iter().map(|lanes| wide_position(lanes[number], bits)));
+        }
+    }
+
     /// Those of the keys of these bytes, where each position is a hash of them.
     pub fn of_bytes(&mut self, hash: ByBytes, keys: &[&[u8]], bits: u64, hash_count: u32) {
         self.begin(keys.len());
-        for number in 0..hash_count {
-            self.positions.extend(keys.iter().map(|key| hash.position(key, number, bits)));
+        self.positions.resize(keys.len() * hash_count as usize, 0);
+        for (row, key) in keys.iter().enumerate() {
+            let mut at = row;
+            hash.each_position(key, bits, hash_count, |position| {
+                self.positions[at] = position;
+                at += keys.len();
+            });
         }
     }
 

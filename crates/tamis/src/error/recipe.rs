@@ -119,6 +119,11 @@ pub enum StepOrder {
     /// A step other than `sort` stands after `top`.
     #[error("only sort may follow top")]
     AfterTop,
+    /// A step that takes text, or keywords, stands with one that makes other bytes.
+    #[error(
+        "int, long, utf16 and xxhash64 make bytes of one value: only xxhash64 may follow, once, and no keywords can be made"
+    )]
+    AfterBytes,
     /// A step stands after `sort`.
     #[error("sort must be the last step")]
     AfterSort,

@@ -168,8 +168,7 @@ impl Set {
         match self {
             Set::Blocked(filter) => filter.rate_now(),
             Set::Bloom(filter) => filter.rate_now(),
-            Set::Placed(filter, ByBytes::Murmur3) => filter.rate_now_lanes(),
-            Set::Placed(filter, ByBytes::Polynomial { .. }) => filter.rate_now(),
+            Set::Placed(filter, by) => filter.rate_now_by(*by),
             Set::Counting(filter) => filter.rate_now(),
             Set::Scalable(filter) => filter.rate_now(),
         }

@@ -14,7 +14,7 @@ use super::normal::Unicode;
 use super::pattern::Pattern;
 use super::stem::Stemming;
 use super::stop::StopList;
-use super::{BadValue, decimal};
+use super::{BadValue, decimal, typed};
 use crate::error::{Error, ImpossibleRecipe, RecipeFault, StepOrder, Takes};
 
 /// One change made to the text of a value.
@@ -75,11 +75,20 @@ pub enum Step {
     Top(usize),
     /// The keywords of this column in the order of their bytes; the last of the steps.
     Sort,
+    /// A whole number as the four bytes that other systems hash; no step but `xxhash64` follows.
+    Int,
+    /// A whole number as eight bytes; no step but `xxhash64` follows.
+    Long,
+    /// Text in UTF-16; no step but `xxhash64` follows.
+    Utf16,
+    /// The eight bytes of Spark's `xxhash64` of the value; the last of the steps.
+    Xxhash64,
 }
 
 pub(crate) const STEP_NAMES: &str = "trim, lower, upper, nfc, round, floor, ceil, prefix=N, suffix=N, before=TEXT, \
      before-last=TEXT, after=TEXT, after-first=TEXT, extract=REGEX, extract-last=REGEX, ip, cidr=N, domain, \
-     and for keywords split=TEXT, words, json=MEMBER, whole, stop=en, min=N, stem=en, top=N, sort";
+     and for keywords split=TEXT, words, json=MEMBER, whole, stop=en, min=N, stem=en, top=N, sort, \
+     and for other systems int, long, utf16, xxhash64";
 
 /// Whether a bracket is left open in a pattern.
 fn is_cut(pattern: &str) -> bool {
@@ -159,13 +168,18 @@ impl Step {
             }
             "top" => count().map(Step::Top),
             "sort" => plain(Step::Sort),
+            "int" => plain(Step::Int),
+            "long" => plain(Step::Long),
+            "utf16" => plain(Step::Utf16),
+            "xxhash64" => plain(Step::Xxhash64),
             _ => Err(RecipeFault::UnknownStep(name.to_owned()).into()),
         }
     }
 
     /// Whether this is the name of a step.
     pub(super) fn is_name(name: &str) -> bool {
-        let names = STEP_NAMES.split(", ").map(|name| name.trim_start_matches("and for keywords "));
+        let plain = |name: &'static str| name.rsplit(' ').next().unwrap_or(name);
+        let names = STEP_NAMES.split(", ").map(plain);
         names.map(|name| name.split('=').next().unwrap_or(name)).any(|other| other == name)
     }
 
@@ -214,12 +228,21 @@ impl Step {
             Step::Stem(stemming) => ("stem", Some(stemming.to_string().into())),
             Step::Top(n) => ("top", Some(n.to_string().into())),
             Step::Sort => ("sort", None),
+            Step::Int => ("int", None),
+            Step::Long => ("long", None),
+            Step::Utf16 => ("utf16", None),
+            Step::Xxhash64 => ("xxhash64", None),
         }
     }
 
     /// Whether it makes keywords of a value.
     pub fn splits(&self) -> bool {
         matches!(self, Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole)
+    }
+
+    /// Whether it makes bytes of a value that are no longer its text.
+    fn makes_bytes(&self) -> bool {
+        matches!(self, Step::Int | Step::Long | Step::Utf16 | Step::Xxhash64)
     }
 
     /// Whether it concerns keywords, and so stands after the step that makes them.
@@ -259,6 +282,8 @@ impl Step {
             Step::Before(_) | Step::BeforeLast(_) | Step::After(_) | Step::AfterFirst(_) => false,
             Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole => true,
             Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) => true,
+            Step::Int | Step::Long | Step::Utf16 => true,
+            Step::Xxhash64 => false,
         }
     }
 
@@ -268,6 +293,7 @@ impl Step {
             Step::BeforeLast(_) | Step::AfterFirst(_) | Step::Extract(_) | Step::ExtractLast(_) => 2,
             Step::Ip | Step::Cidr(_) | Step::Domain(_) | Step::Nfc(_) => 2,
             Step::Stop(_) | Step::Min(_) | Step::Stem(_) | Step::Top(_) => 2,
+            Step::Int | Step::Long | Step::Utf16 | Step::Xxhash64 => 2,
             _ => 1,
         }
     }
@@ -303,6 +329,10 @@ impl Step {
         let found = |found: Option<&'a [u8]>| {
             let nothing = || BadValue::NoMatch { step: self.to_string(), value: lossy(value) };
             found.map(Cow::Borrowed).ok_or_else(nothing)
+        };
+        let typed = |made: Option<Vec<u8>>| {
+            made.map(Cow::Owned)
+                .ok_or_else(|| BadValue::NotOfType { step: self.clone(), value: lossy(value) })
         };
         Ok(match self {
             Step::Trim => Cow::Borrowed(value.trim_ascii()),
@@ -345,6 +375,10 @@ impl Step {
                 None => found(None)?,
             },
             Step::Stem(stemming) => Cow::Owned(stemming.stem(value)),
+            Step::Int => typed(typed::int(value))?,
+            Step::Long => typed(typed::long(value))?,
+            Step::Utf16 => typed(typed::utf16(value))?,
+            Step::Xxhash64 => Cow::Owned(typed::xxhash64(value)),
             // What concerns the list of keywords leaves each of them as it is.
             Step::Split(_) | Step::Words | Step::Json(_) | Step::Whole => Cow::Borrowed(value),
             Step::Stop(_) | Step::Min(_) | Step::Top(_) | Step::Sort => Cow::Borrowed(value),
@@ -418,6 +452,12 @@ pub(super) fn apply<'a>(steps: &[Step], value: &'a [u8]) -> Result<Cow<'a, [u8]>
 
 /// That the steps for keywords stand where they mean something.
 pub(super) fn check_steps(steps: &[Step]) -> Result<(), StepOrder> {
+    if let Some(at) = steps.iter().position(Step::makes_bytes) {
+        let ends = matches!(&steps[at..], [_] | [Step::Int | Step::Long | Step::Utf16, Step::Xxhash64]);
+        if !ends || steps.iter().any(Step::splits) {
+            return Err(StepOrder::AfterBytes);
+        }
+    }
     let makes = steps.iter().position(Step::splits);
     if steps.iter().filter(|step| step.splits()).count() > 1 {
         return Err(StepOrder::SplitTwice);

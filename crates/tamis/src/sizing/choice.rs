@@ -35,10 +35,11 @@ pub struct ChosenRate {
 
 impl ChosenRate {
     /// The smallest shape whose expected rate, with this many keys, is at most this rate; with murmur3, that
-    /// of the textbook's formulas.
+    /// of the textbook's formulas, and with the hash of another system, that of its own.
     pub fn shape(&self, keys: u64) -> Result<Shape> {
         match self.choice.hash {
             Scheme::Murmur3 => bloom::published(keys, self.at.fpr, self.choice.hashes),
+            Scheme::Foreign(foreign) => foreign.shape_for_rate(keys, self.at.fpr, self.choice.hashes),
             _ => self.choice.within_reach(self.at.shape(keys)?),
         }
     }
@@ -78,6 +79,7 @@ impl Choice {
 
     /// The shape with the lowest expected rate among those of at most this many bits.
     pub fn shape_for_bits(self, keys: u64, bits: u64) -> Result<Shape> {
+        let bits = bits - bits % self.unit();
         self.with_best(keys, self.kind.shape_for_bits(keys, bits)?)
     }
 
@@ -102,7 +104,17 @@ impl Choice {
 
     /// The shape with at least this many bits for each key, in whole lines and blocks.
     pub fn shape_for_bits_per_key(self, keys: u64, bits_per_key: f64) -> Result<Shape> {
-        self.with_best(keys, self.kind.shape_for_bits_per_key(keys, bits_per_key)?)
+        let shape = self.kind.shape_for_bits_per_key(keys, bits_per_key)?;
+        let whole = shape.slots().next_multiple_of(self.unit());
+        match whole == shape.slots() {
+            true => self.with_best(keys, shape),
+            false => self.with_best(keys, self.kind.shape_for_bits(keys, whole)?),
+        }
+    }
+
+    /// The bits are a multiple of this, whatever the kind.
+    fn unit(self) -> u64 {
+        if let Scheme::Foreign(foreign) = self.hash { foreign.unit() } else { 1 }
     }
 
     /// The same shape with the number of hashes that was chosen, or with the textbook's.

@@ -1,0 +1,283 @@
+//! Bloom filters of other systems: what a file is, what is in it, and how it is written so that its own system reads
+//! it.
+//!
+//! Each layout is one file here: it recognises its own, reads it, and writes it again. How keys are placed is no
+//! matter of a layout: that is a [`Foreign`] scheme, a value beside our own, so that the same filter code asks all of
+//! them.
+//!
+//! None of these files has a checksum, and few have a mark at their beginning. So a file is taken for one of a layout
+//! only if all of it fits, its length included; and nothing is allocated for a number before the file is seen to have
+//! that many bytes.
+//!
+//! | layout | what it does not say |
+//! |---|---|
+//! | [`spark`] | the number of keys, the rate, the type of keys |
+//! | [`guava`] | the same |
+//! | [`hadoop`] | the same |
+//! | [`dcso`] | whether keys are in upper or lower case |
+//! | [`datasketches`] | the number of keys, the rate, the type of keys |
+//! | [`redis`] | the name of its key |
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use tamis::hash::Foreign;
+
+pub mod datasketches;
+pub mod dcso;
+mod fields;
+pub mod guava;
+pub mod hadoop;
+pub mod redis;
+pub mod spark;
+
+/// A Bloom filter as it stands in a file of another system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter<'w> {
+    /// How keys are placed.
+    pub scheme: Foreign,
+    /// Its bits.
+    pub bits: u64,
+    /// Positions of a key.
+    pub hashes: u32,
+    /// The bits in words, the lowest first.
+    pub words: Cow<'w, [u64]>,
+    /// The keys and the rate that it was made for, where the layout has them.
+    pub planned: Option<(u64, f64)>,
+    /// The keys that were added, as its system counts them, where the layout has them.
+    pub added: Option<u64>,
+}
+
+/// What was found in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its layout.
+    pub layout: Layout,
+    /// The filter.
+    pub filter: Filter<'static>,
+    /// Bytes after the filter that belong to its user, and that no other layout has.
+    pub beyond: u64,
+}
+
+/// The layout of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// See [`spark`].
+    Spark,
+    /// See [`guava`].
+    Guava,
+    /// See [`hadoop`].
+    Hadoop,
+    /// The counting filter of Hadoop; see [`hadoop`].
+    HadoopCounting,
+    /// See [`dcso`].
+    Dcso,
+    /// See [`datasketches`].
+    DataSketches,
+    /// See [`redis`].
+    Redis,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 7] = [
+        Layout::Spark,
+        Layout::Guava,
+        Layout::Hadoop,
+        Layout::HadoopCounting,
+        Layout::Dcso,
+        Layout::DataSketches,
+        Layout::Redis,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layout::Spark => "spark",
+            Layout::Guava => "guava",
+            Layout::Hadoop => "hadoop",
+            Layout::HadoopCounting => "hadoop-counting",
+            Layout::Dcso => "dcso",
+            Layout::DataSketches => "datasketches",
+            Layout::Redis => "redis",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Layout::Spark => "a Bloom filter of Spark",
+            Layout::Guava => "a Bloom filter of Guava",
+            Layout::Hadoop => "a Bloom filter of Hadoop",
+            Layout::HadoopCounting => "a counting Bloom filter of Hadoop",
+            Layout::Dcso => "a Bloom filter of DCSO (hashlookup)",
+            Layout::DataSketches => "a Bloom filter of DataSketches",
+            Layout::Redis => "a Bloom filter of Redis (SCANDUMP)",
+        }
+    }
+
+    /// The layout in which filters of this scheme are written.
+    pub fn of(scheme: Foreign) -> Layout {
+        match scheme {
+            Foreign::SparkV1 | Foreign::SparkV2 { .. } => Layout::Spark,
+            Foreign::Guava64 | Foreign::Guava32 => Layout::Guava,
+            Foreign::HadoopMurmur | Foreign::HadoopJenkins => Layout::Hadoop,
+            Foreign::Dcso => Layout::Dcso,
+            Foreign::DataSketches { .. } => Layout::DataSketches,
+            Foreign::Redis => Layout::Redis,
+        }
+    }
+
+    /// Whether its files leave open of what type keys are: the same file serves numbers and text.
+    pub fn leaves_type_open(self) -> bool {
+        match self {
+            Layout::Spark | Layout::Guava | Layout::DataSketches => true,
+            // Theirs are bytes.
+            Layout::Hadoop | Layout::HadoopCounting | Layout::Dcso | Layout::Redis => false,
+        }
+    }
+
+    /// Whether a file begins with what all newer files of the layout begin with.
+    fn has_mark(self, file: &[u8]) -> bool {
+        !matches!(self, Layout::Hadoop | Layout::HadoopCounting) || file.starts_with(&hadoop::MARK)
+    }
+
+    /// Reads a file of this layout.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn read(self, file: &[u8]) -> Result<Found, Fault> {
+        let (filter, beyond) = match self {
+            Layout::Spark => (spark::read(file)?, 0),
+            Layout::Guava => (guava::read(file)?, 0),
+            Layout::Hadoop => (hadoop::read(file)?, 0),
+            Layout::HadoopCounting => (hadoop::read_counting(file)?, 0),
+            Layout::Dcso => dcso::read(file)?,
+            Layout::DataSketches => (datasketches::read(file)?, 0),
+            Layout::Redis => (redis::read(file)?, 0),
+        };
+        Ok(Found { layout: self, filter, beyond })
+    }
+}
+
+/// What the whole file is; none where it is of no layout that is known, or of more than one.
+///
+/// # Errors
+/// Where it has the beginning of a layout and the rest does not fit: the layout, and why.
+pub fn recognise(file: &[u8]) -> Result<Option<Found>, (Layout, Fault)> {
+    let (mut found, mut close) = (Vec::new(), None);
+    for layout in Layout::ALL.into_iter().filter(|layout| layout.has_mark(file)) {
+        match layout.read(file) {
+            Ok(one) => found.push(one),
+            Err(Fault::Other) => {}
+            Err(fault) => close = close.or(Some((layout, fault))),
+        }
+    }
+    match (found.len(), close) {
+        (1, _) => Ok(found.pop()),
+        (0, Some(close)) => Err(close),
+        _ => Ok(None),
+    }
+}
+
+/// Writes a filter in the layout of its scheme.
+///
+/// # Errors
+/// [`Unwritable`] where the layout cannot have it; and those of the output.
+pub fn write(filter: &Filter<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let written = match Layout::of(filter.scheme) {
+        Layout::Spark => spark::write(filter, out),
+        Layout::Guava => guava::write(filter, out),
+        Layout::Hadoop | Layout::HadoopCounting => hadoop::write(filter, out),
+        Layout::Dcso => dcso::write(filter, out),
+        Layout::DataSketches => datasketches::write(filter, out),
+        Layout::Redis => redis::write(filter, out),
+    };
+    written.map_err(|error| match error {
+        Failure::Io(error) => error,
+        Failure::Unwritable(why) => io::Error::new(io::ErrorKind::InvalidInput, why),
+    })
+}
+
+/// Why bytes are no file of a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// They do not begin like one.
+    #[error("it does not begin like one")]
+    Other,
+    /// They end too early, or go on.
+    #[error("it should have {expected} bytes, and has {got}")]
+    Length {
+        /// As the file says.
+        expected: u64,
+        /// The bytes that there are.
+        got: u64,
+    },
+    /// A number of hashes that no filter has here.
+    #[error("it claims {0} hashes for a key; a filter has 1 to {most}", most = tamis::bloom::MOST_HASHES)]
+    Hashes(u64),
+    /// A filter without bits, or with more than there can be.
+    #[error("it claims {0} bits")]
+    Bits(u64),
+    /// Bits that are set beyond the last.
+    #[error("bits are set beyond its last one")]
+    BitsBeyond,
+    /// Set bits that are not as many as the file says.
+    #[error("it claims {claimed} set bits, and has {got}")]
+    Ones {
+        /// As the file says.
+        claimed: u64,
+        /// Those that there are.
+        got: u64,
+    },
+    /// A rate or a number of keys that a filter cannot be made for.
+    #[error("it claims to be made for {keys} keys, or for a rate, that no filter is made for")]
+    Plan {
+        /// The keys.
+        keys: u64,
+    },
+    /// A filter that grew.
+    #[error("it grew, and has {0} filters in place of one")]
+    Links(u32),
+    /// A version or an option that is not known.
+    #[error("it is of a version, or has an option, that is not known here: {0}")]
+    Version(u64),
+    /// Compressed bytes that cannot be decompressed.
+    #[error("it is compressed, and damaged")]
+    Gzip,
+}
+
+/// Why a layout cannot have a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unwritable {
+    /// More bits than its numbers count.
+    #[error("{layout} has at most {most} bits; this filter has {bits}", layout = .layout.title())]
+    Bits {
+        /// The layout.
+        layout: Layout,
+        /// The most that it has.
+        most: u64,
+        /// Those of the filter.
+        bits: u64,
+    },
+    /// The layout records for how many keys and which rate a filter was made, and nobody knows.
+    #[error("{layout} records the number of keys and the rate, which are not known of this filter", layout = .layout.title())]
+    NoPlan {
+        /// The layout.
+        layout: Layout,
+    },
+}
+
+/// Why a filter was not written.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Io(io::Error),
+    Unwritable(Unwritable),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Io(error)
+    }
+}

@@ -1,0 +1,177 @@
+//! Files that the Java classes of Spark, Hadoop and Guava wrote (`testdata/foreign`): each is recognised, has the same
+//! answers, and is written again from its keys, byte for byte the same.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tamis::bloom::Bloom;
+use tamis::hash::{ByBytes, Foreign, Scheme};
+use tamis::memory::Words;
+use tamis::sizing::{Choice, Kind};
+use tamis_formats::{Filter, Layout, recognise, write};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
+}
+
+/// The bytes of an item, as its system hashes them.
+fn bytes(item: &Value, utf16: bool) -> Vec<u8> {
+    match item {
+        Value::String(text) if utf16 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        Value::String(text) => text.clone().into_bytes(),
+        Value::Number(number) => number.as_i64().unwrap().to_le_bytes().to_vec(),
+        Value::Object(object) => {
+            let hex = object["hex"].as_str().unwrap();
+            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// The scheme and the layout that a vector is of; none where it is no Bloom filter.
+fn expected(vector: &Value) -> Option<(Foreign, Layout)> {
+    let params = &vector["params"];
+    let file = vector["file"].as_str().unwrap();
+    Some(match vector["cls"].as_str().unwrap().rsplit('.').next().unwrap() {
+        "BloomFilterImpl" => (Foreign::SparkV1, Layout::Spark),
+        "BloomFilterImplV2" => {
+            (Foreign::SparkV2 { seed: params["seed"].as_i64().unwrap_or(0) as i32 }, Layout::Spark)
+        }
+        "BloomFilter" if file.contains("guava") => (Foreign::Guava64, Layout::Guava),
+        "BloomFilter" if params["hashType"] == 0 => (Foreign::HadoopJenkins, Layout::Hadoop),
+        "BloomFilter" => (Foreign::HadoopMurmur, Layout::Hadoop),
+        "CountingBloomFilter" => (Foreign::HadoopMurmur, Layout::HadoopCounting),
+        _ => return None,
+    })
+}
+
+fn items(vector: &Value) -> Vec<Vec<u8>> {
+    match vector["items"].as_array() {
+        Some(items) => {
+            let utf16 = vector["file"].as_str().unwrap().contains("unencoded");
+            items.iter().map(|item| bytes(item, utf16)).collect()
+        }
+        None => (0..10_000).map(|i| format!("tt{:07}", i * 37).into_bytes()).collect(),
+    }
+}
+
+#[test]
+fn every_vector_has_its_answers_and_is_written_again_the_same() {
+    let index: Value = serde_json::from_slice(&fs::read(folder().join("java.json")).unwrap()).unwrap();
+    let (mut seen, mut probed) = (0, 0);
+    for vector in index["vectors"].as_array().unwrap() {
+        let Some((scheme, layout)) = expected(vector) else { continue };
+        let name = vector["file"].as_str().unwrap();
+        let file = fs::read(folder().join(name)).unwrap();
+        let found = recognise(&file).unwrap().unwrap_or_else(|| panic!("{name}: not recognised"));
+        assert_eq!((found.layout, found.filter.scheme, found.beyond), (layout, scheme, 0), "{name}");
+
+        let filter = &found.filter;
+        let asked = Bloom::from_words(&filter.words[..], filter.bits, filter.hashes).unwrap();
+        let by = ByBytes::Foreign(scheme);
+        let items = items(vector);
+        assert!(items.iter().all(|item| asked.contains_bytes(by, item)), "{name}: an item is lost");
+        if let (Some(positive), true) = (vector["probe_positive_indexes"].as_array(), !items.is_empty()) {
+            let number = |i: i64| (10i64.pow(12) + 31 * i).to_le_bytes().to_vec();
+            let numbers = name.contains("longs");
+            let probe = |i: i64| if numbers { number(i) } else { format!("zz{i:06}").into_bytes() };
+            let passed: Vec<i64> = (0..2000).filter(|&i| asked.contains_bytes(by, &probe(i))).collect();
+            let positive: Vec<i64> = positive.iter().map(|i| i.as_i64().unwrap()).collect();
+            if vector["probe_generator"].is_string() {
+                assert_eq!(passed, positive, "{name}");
+                probed += 1;
+            }
+        }
+
+        let mut made = Bloom::zeroed(filter.bits, filter.hashes).unwrap();
+        items.iter().for_each(|item| made.insert_bytes(by, item));
+        assert_eq!(made.words(), asked.words(), "{name}: made again");
+        if layout != Layout::HadoopCounting {
+            let again = Filter { words: Cow::Borrowed(made.words()), ..filter.clone() };
+            let mut bytes = Vec::new();
+            write(&again, &mut bytes).unwrap();
+            assert_eq!(bytes, file, "{name}: written again");
+        }
+        seen += 1;
+    }
+    assert_eq!((seen, probed), (18, 9));
+}
+
+#[test]
+fn sizes_are_those_of_the_files() {
+    for (scheme, keys, rate, bits, hashes) in [
+        (Foreign::SparkV2 { seed: 0 }, 10_000, 0.01, 95_872, 7),
+        (Foreign::Guava64, 100, 0.01, 15 * 64, 7),
+        (Foreign::Guava64, 100, 0.03, 12 * 64, 5),
+        (Foreign::Guava64, 100, 0.001, 23 * 64, 10),
+    ] {
+        let shape = Choice::new(Kind::Bloom, Scheme::Foreign(scheme)).shape_for_rate(keys, rate).unwrap();
+        assert_eq!((shape.slots(), shape.hashes()), (bits, hashes), "{scheme:?} {keys} {rate}");
+    }
+}
+
+/// Every beginning of every file, and every file with one more byte, is refused or (with the data of its user) read;
+/// nothing panics, and no number of the file is believed.
+#[test]
+fn cut_and_forged_files_are_refused() {
+    let mut tried = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "bin") {
+            continue;
+        }
+        let file = fs::read(&path).unwrap();
+        for length in (0..file.len().min(300)).chain([file.len() - 1]) {
+            assert!(!matches!(recognise(&file[..length]), Ok(Some(_))), "{path:?} cut to {length}");
+        }
+        let longer = [&file[..], b"x"].concat();
+        assert!(!matches!(recognise(&longer), Ok(Some(_))), "{path:?} with a byte more");
+        for at in 0..file.len().min(40) {
+            for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut forged = file.clone();
+                forged[at] = byte;
+                let _ = recognise(&forged);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 1000);
+}
+
+/// A filter of each layout, of keys that no file has, comes back as it was.
+#[test]
+fn what_is_written_is_read_again() {
+    for scheme in [
+        Foreign::SparkV1,
+        Foreign::SparkV2 { seed: -7 },
+        Foreign::Guava64,
+        Foreign::Guava32,
+        Foreign::HadoopMurmur,
+        Foreign::HadoopJenkins,
+        Foreign::Dcso,
+        Foreign::DataSketches { seed: 9001 },
+        Foreign::Redis,
+    ] {
+        for keys in [0u64, 1, 1000] {
+            let choice = Choice::new(Kind::Bloom, Scheme::Foreign(scheme));
+            let shape = choice.shape_for_rate(keys.max(1), 0.01).unwrap();
+            let mut made: Bloom<Words> = Bloom::zeroed(shape.slots(), shape.hashes()).unwrap();
+            (0..keys).for_each(|key| made.insert_bytes(ByBytes::Foreign(scheme), &key.to_le_bytes()));
+            let plans = matches!(scheme, Foreign::Dcso | Foreign::Redis);
+            let filter = Filter {
+                scheme,
+                bits: shape.slots(),
+                hashes: shape.hashes(),
+                words: Cow::Owned(made.words().to_vec()),
+                planned: plans.then_some((keys, 0.01)),
+                added: plans.then_some(keys),
+            };
+            let mut bytes = Vec::new();
+            write(&filter, &mut bytes).unwrap();
+            let found = recognise(&bytes).unwrap().unwrap_or_else(|| panic!("{scheme:?}: {keys} keys"));
+            assert_eq!((found.filter, found.layout), (filter, Layout::of(scheme)), "{keys} keys");
+        }
+    }
+}
