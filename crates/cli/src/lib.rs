@@ -6,6 +6,7 @@
 mod arch;
 mod arguments;
 mod asked;
+mod foreign;
 mod given;
 mod hadoop;
 mod interrupt;

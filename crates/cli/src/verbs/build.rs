@@ -5,16 +5,18 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tamis::params::Params;
-use tamis_jobs::request::{self, BuildJob, NoMore, OtherColumns, opt, read_params};
+use tamis_jobs::request::{self, BuildJob, HashName, NoMore, OtherColumns, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::files;
+use tamis_make::foreign::Target;
 use tamis_make::number;
 use tamis_make::pipe;
 use tamis_make::spread;
 use tamis_read::Error;
 
-use super::{inspect, understood};
+use super::{convert, inspect, understood};
 use crate::arguments::{ByHand, Counting, Keys, Kinds, Piped, Reading, Records, Sizes, memory, share};
+use crate::foreign::{self, To};
 use crate::show::{Output, usage, wrong};
 use crate::spark::{self, Cluster, Where};
 use crate::{notes, progress};
@@ -31,6 +33,7 @@ Examples:
   tamis build movies.csv --kind layered --keywords keywords:split=',' --fpr 0.05 -o movies.tamis
   tamis build s.txt --kind bloom --hashes 2 --bits 1050 -o s.tamis     k and m by hand
   tamis build docs/ --record file --key :words,stop=en,stem=en --group '(file)' -o index.tamis
+  tamis build users.csv --key id:long --to spark -o users.bin          a filter that Spark reads
   tamis build monday.tsv --params params.json -o monday.tamis          to be merged later
   tamis build monday.tsv --like sunday.tamis -o monday.tamis
   tamis build - --params params.json -o - < part.txt | ssh host tamis merge - -o all.tamis
@@ -79,6 +82,10 @@ pub struct Build {
     /// The parameters of another file, and its --heavy
     #[arg(long, value_name = "FILE.tamis", help_heading = "Parameters")]
     pub(super) like: Option<PathBuf>,
+    /// Write the filter for another system, which reads it as its own: spark (spark-v1), guava (guava-32), hadoop
+    /// (hadoop-jenkins), dcso, datasketches, redis; sized by its formula. One filter, without groups
+    #[arg(long, value_parser = To::parse, value_name = "FORMAT", conflicts_with_all = ["params", "like", "exact", "kind", "hash", "group", "base64", "explain"])]
+    to: Option<To>,
     /// Also keep the keys themselves, in FILE.tamis.keys, for filter --strict
     #[arg(long, help_heading = "Exact keys")]
     exact: bool,
@@ -113,6 +120,9 @@ impl Build {
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let cluster = self.on.cluster(output);
         let request = self.request(&cluster)?;
+        if let Some(To::Other(target)) = self.to {
+            return self.for_others(request, target, output);
+        }
         if self.on.is_given() {
             return self.on_spark(request, &cluster, output);
         }
@@ -151,6 +161,32 @@ impl Build {
         notes::exact(output, &path, report.exact);
         drop(report); // of millions of groups, once is enough
         inspect::written(output, &path)
+    }
+
+    /// Builds one in a file of ours that goes away, and writes it for another system.
+    fn for_others(self, request: BuildJob, target: Target, output: &Output) -> Result<ExitCode> {
+        if self.on.is_given() {
+            return usage("--to writes on one machine: build with --on and --hash, then tamis convert --to");
+        }
+        let path = self.output.expect("clap asks for it");
+        files::check(&path)?;
+        if path.extension().is_some_and(|end| end == "tamis") {
+            return usage(format!("{}: a file for another system must not end in .tamis", path.display()));
+        }
+        let folder = tempfile::tempdir()?;
+        let own = folder.path().join("filter.tamis");
+        let hash = Some(HashName::Foreign(foreign::scheme(target)));
+        let kinds = request::Kinds { hash, ..request.kinds };
+        let request = BuildJob { kinds, output: Some(own.clone()), ..request };
+        let request::Build { job, .. } = request.resolve().map_err(wrong)?;
+        let report = progress::run(output, "building", |control| {
+            build::build(&job, pipe::Target::File(&own), control)
+        })?;
+        notes::inputs(output, &self.reading.request(), &report.inputs);
+        notes::estimated(output, report.estimated);
+        notes::skipped(output, report.skipped);
+        let file = files::open(&own)?;
+        convert::write(output, (&own, &file), None, target, &path)
     }
 
     /// What is asked for.

@@ -19,6 +19,7 @@ use tamis_read::{Control, Format};
 
 use crate::arguments::{Reading, memory, one_of, refuse_json};
 use crate::asked::Asked;
+use crate::foreign::{self, OfOthers};
 use crate::notes;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, Cluster, Where};
@@ -39,6 +40,7 @@ Examples:
   tamis filter users.tamis visits.csv -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis visits.parquet -o known.parquet  with the same columns and types
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
+  tamis filter sparkfilter.bin events.csv --key user_id:long     a filter of another system, whose keys are numbers
 
 Records and headers are written unchanged, byte for byte. Where the output ends in .parquet, rows \
 of Parquet keep their types, nested columns and nulls, and rows of CSV, TSV and logs become \
@@ -104,6 +106,8 @@ pub struct Filter {
     #[arg(long, value_parser = one_of(Codec::ALL, Codec::name), value_name = "CODEC")]
     compression: Option<Codec>,
     #[command(flatten)]
+    others: OfOthers,
+    #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     on: Where,
@@ -132,7 +136,10 @@ impl Filter {
         }
         let cluster = self.on.cluster(output);
         let filters = cluster.fetch(&self.file)?;
-        let file = files::open(&filters)?;
+        let (file, origin) = self.others.open(output, &filters, &self.key)?;
+        if self.on.is_given() {
+            foreign::refuse_elsewhere(&self.file, origin.as_ref())?;
+        }
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = FilterJob { reading: asked.reading.clone(), ..request };
         if self.on.is_given() {
@@ -145,7 +152,7 @@ impl Filter {
         asked.watch(&mut job.options);
         let steps_of =
             |recipe: &Recipe| recipe.key.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
-        if steps_of(&job.recipe) != steps_of(&stored) {
+        if origin.is_none() && steps_of(&job.recipe) != steps_of(&stored) {
             let Recipe { key, .. } = &job.recipe;
             let (here, there) = (
                 Recipe { key: key.clone(), ..Recipe::lines() },

@@ -10,12 +10,14 @@ use tamis::counting::MOST;
 use tamis::params::Name;
 use tamis_jobs::classes;
 use tamis_jobs::inspect::{self as as_data, Group, State, Summary};
+use tamis_make::foreign::Origin;
 use tamis_make::text::{printable, visible_lines};
 use tamis_make::{exact, files, groups, number};
 use tamis_read::Error;
 use tamis_report::contents;
 
 use super::counters;
+use crate::foreign::OfOthers;
 use crate::notes;
 use crate::show::{FEW, Largest, Output, Sheet, print, unless_closed, usage};
 
@@ -29,6 +31,7 @@ Examples:
   tamis inspect ratings.tamis --text                 8<TAB>3 17 42 …, a line for each group
   tamis inspect ratings.tamis --text=bits            8<TAB>000100…
   tamis inspect hits.tamis --text                    8<TAB>0<TAB>17 0 3 …, a line for each row
+  tamis inspect hashlookup-full.bloom                a filter of another system: what it is, and how full
 
 With --text, bits are those of the section in the file: of a layered filter one layer after the other, the \
 XOR layer last. In the names of groups, commas, backslashes and unprintable characters are escaped, as locate \
@@ -46,6 +49,8 @@ pub struct Inspect {
     /// kind has them), or all bits as 0 and 1
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, conflicts_with = "raw_bits")]
     text: Option<Option<Form>>,
+    #[command(flatten)]
+    others: OfOthers,
 }
 
 /// The contents of a sketch as text: [`contents::Form`]. (Words on each value would double the help.)
@@ -74,7 +79,7 @@ impl Inspect {
 
     /// Shows it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
-        let file = files::open_as_is(&self.file)?;
+        let (file, origin) = self.others.open_as_is(&self.file)?;
         let only = match &self.group {
             None => None,
             Some(name) => {
@@ -107,7 +112,11 @@ impl Inspect {
             return self.contents(output, &file, only, form);
         }
         notes::keys_beside(output, &self.file, &file);
-        show(output, &self.file, &Summary::of(&file, only), Listed::All, More::about(&self.file, &file))
+        let more = match origin {
+            None => More::about(&self.file, &file),
+            Some(origin) => More::of_others(&file, &origin),
+        };
+        show(output, &self.file, &Summary::of(&file, only), Listed::All, more)
     }
 }
 
@@ -204,6 +213,34 @@ impl More {
     }
 }
 
+impl More {
+    /// What is in a file of another system, and what is not.
+    fn of_others(file: &files::Mapped, origin: &Origin) -> More {
+        let scheme = file.params().common.hash.name();
+        let mut lines = vec![format!("{}, scheme {scheme}", origin.layout.title())];
+        if !origin.planned {
+            lines.push(
+                "it does not record for how many keys and which rate it was made, nor how many it holds: the plan here \
+                 is the largest for which it would have this number of hashes, and the rows are estimated from its fill"
+                    .into(),
+            );
+        }
+        if origin.layout.leaves_type_open() {
+            lines.push("it does not record of what type its keys are (text, numbers)".into());
+        }
+        if origin.beyond > 0 {
+            lines.push(format!("{} of its user after the filter", number::bytes(origin.beyond)));
+        }
+        let json = json!({
+            "format": origin.layout.name(),
+            "scheme": scheme,
+            "plan_is_recorded": origin.planned,
+            "bytes_beyond": origin.beyond,
+        });
+        More { lines, json }
+    }
+}
+
 /// Shows the state of a file that was written.
 pub fn written(output: &Output, path: &Path) -> Result<ExitCode> {
     written_with(output, path, Value::Null)
@@ -217,7 +254,7 @@ pub fn written_elsewhere(output: &Output, copy: &Path, called: &Path) -> Result<
 
 /// The same, with more to tell programs: the fields of an object.
 pub fn written_with(output: &Output, path: &Path, json: Value) -> Result<ExitCode> {
-    let file = files::open_as_is(path)?;
+    let file = files::open_any(path)?;
     show(output, path, &Summary::of(&file, None), Listed::Largest, More { json, ..More::default() })
 }
 

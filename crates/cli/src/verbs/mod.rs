@@ -4,6 +4,7 @@ mod add;
 mod build;
 mod compare;
 mod completions;
+mod convert;
 mod counters;
 mod dedup;
 mod demo;
@@ -64,6 +65,7 @@ pub enum Verb {
     Stream(Box<stream::Stream>),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
+    Convert(convert::Convert),
     Verify(verify::Verify),
     Reproduce(reproduce::Reproduce),
     Completions(completions::Completions),
@@ -179,6 +181,7 @@ impl Verb {
             Verb::Filter(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
             Verb::Stream(verb) => vec![verb.from.as_ref()],
             Verb::Inspect(verb) => vec![Some(&verb.file)],
+            Verb::Convert(verb) => vec![Some(&verb.file)],
             Verb::Compare(verb) => vec![Some(&verb.first), Some(&verb.second)],
             Verb::Verify(verb) => vec![Some(&verb.file)],
             _ => Vec::new(),
@@ -218,6 +221,7 @@ impl Verb {
             Verb::Dedup(verb) => verb.named(),
             Verb::Stream(verb) => verb.named(),
             Verb::Inspect(verb) => verb.named(),
+            Verb::Convert(verb) => verb.named(),
             Verb::Reproduce(verb) => verb.named(),
             Verb::Demo(_)
             | Verb::Query(_)
@@ -261,6 +265,7 @@ impl Verb {
             Verb::Stream(verb) => verb.run(output),
             Verb::Inspect(verb) => verb.run(output),
             Verb::Compare(verb) => verb.run(output),
+            Verb::Convert(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),
             Verb::Reproduce(verb) => verb.run(output),
             Verb::Completions(_) => unreachable!("made before any verb runs"),

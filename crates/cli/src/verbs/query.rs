@@ -13,7 +13,6 @@ use tamis_jobs::ask::Extent;
 use tamis_jobs::classes::{self, Hits};
 use tamis_jobs::query::Asker;
 use tamis_jobs::removed_keys::RemovedKeys;
-use tamis_make::files;
 use tamis_make::number;
 use tamis_make::pipe;
 use tamis_make::text::listed_name;
@@ -21,6 +20,7 @@ use tamis_make::text::printable;
 use tamis_read::{Error, LONGEST_ROW};
 
 use super::counters;
+use crate::foreign::OfOthers;
 use crate::notes;
 use crate::show::{self, Output, unless_closed, usage};
 
@@ -36,6 +36,7 @@ Examples:
   printf 'ann\\t2026-11-15\\n' | tamis query visits.tamis     a compound key, parts separated by tabs
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
+  tamis query ids.bin --as guava --funnel long 42 43         a filter of another system
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes` \
 if there are no groups; nothing if it is in no group). In the name of a group a comma is written \
@@ -82,6 +83,8 @@ pub struct Query {
     partial: bool,
     /// The keys; none or `-`: one per line on standard input
     keys: Vec<OsString>,
+    #[command(flatten)]
+    others: OfOthers,
 }
 
 impl Query {
@@ -94,7 +97,7 @@ impl Query {
     }
 
     fn ask(self, output: &Output) -> Result<Asked> {
-        let file = files::open(&self.file)?;
+        let (file, _) = self.others.open(output, &self.file, &[])?;
         let removed = self.removed.as_ref().map(|path| RemovedKeys::open(path, file.params())).transpose()?;
         let refused = |refusal| Error::input(&self.file, refusal);
         let mut asker = Asker::new(&file)?.asked_for(Extent::partial_if(self.partial)).map_err(refused)?;

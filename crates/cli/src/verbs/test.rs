@@ -16,6 +16,7 @@ use tamis_report::{Csv, Page};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
+use crate::foreign::{self, OfOthers};
 use crate::notes;
 use crate::show::{FEW, Output, Sheet, few, wrong};
 use crate::spark::{self, Cluster, Where};
@@ -84,6 +85,8 @@ pub struct Test {
     #[command(flatten)]
     columns: Columns,
     #[command(flatten)]
+    others: OfOthers,
+    #[command(flatten)]
     reading: Reading,
     #[command(flatten)]
     on: Where,
@@ -114,7 +117,10 @@ impl Test {
         }
         let cluster = self.on.cluster(output);
         let filters = cluster.fetch(&self.file)?;
-        let file = files::open(&filters)?;
+        let (file, origin) = self.others.open(output, &filters, &self.columns.key)?;
+        if self.on.is_given() {
+            foreign::refuse_elsewhere(&self.file, origin.as_ref())?;
+        }
         let asked = Asked::of(output, &self.file, &file, request.reading.clone())?;
         let request = TestJob { reading: asked.reading.clone(), ..request };
         let common = file.params().common.clone();

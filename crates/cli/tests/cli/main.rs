@@ -27,6 +27,7 @@ mod logs;
 mod memory;
 mod merge;
 mod messages;
+mod of_others;
 mod output;
 mod parquet_out;
 mod pipes;

@@ -1,0 +1,203 @@
+//! Filters of other systems: recognised, asked, tested, converted and written, as their users would.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::support::Folder;
+
+fn vectors() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
+}
+
+/// A folder with some files that other systems wrote.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    for name in [
+        "bloom_v2_longs",
+        "bloom_v1_strings",
+        "bloom_default_10000_ids",
+        "guava_longs",
+        "guava_unencoded_chars",
+    ] {
+        let file = fs::read(vectors().join(format!("spark4_{name}.bin"))).unwrap();
+        folder.write(&format!("{name}.bin"), file);
+    }
+    let ids: String = (0..10_000).map(|i| format!("tt{:07}\n", i * 37)).collect();
+    folder.write("ids.txt", ids);
+    folder
+}
+
+/// Every scheme that can be built, with the end of its file.
+const SCHEMES: [&str; 9] = [
+    "spark-v1",
+    "spark-v2",
+    "guava-64",
+    "guava-32",
+    "hadoop-murmur",
+    "hadoop-jenkins",
+    "dcso",
+    "datasketches",
+    "redis",
+];
+
+#[test]
+fn a_file_is_recognised_and_says_what_is_not_in_it() {
+    let folder = folder();
+    let told = folder.json("inspect bloom_default_10000_ids.bin");
+    assert_eq!((&told["format"], &told["scheme"]), (&json!("spark"), &json!("spark-v2")));
+    assert_eq!(told["plan_is_recorded"], json!(false));
+    let group = &told["groups"][0];
+    assert_eq!((&group["bits"], &group["hashes"]), (&json!(95_872), &json!(7)));
+    let keys = group["estimated_keys"].as_f64().unwrap();
+    assert!((keys / 10_000.0 - 1.0).abs() < 0.02, "{keys} keys by the fill");
+
+    let unknown = folder.run("query guava_longs.bin 42");
+    assert!(unknown.err.contains("does not say of what type its keys are"), "{}", unknown.err);
+    let said = folder.run("query guava_longs.bin --funnel long 42");
+    assert!(!said.err.contains("type"), "{}", said.err);
+    assert_eq!(said.out, "42\tyes\n");
+}
+
+#[test]
+fn keys_are_asked_in_the_type_that_they_have_there() {
+    let folder = folder();
+    assert_eq!(
+        folder.run("query bloom_v2_longs.bin --funnel long 42 43 -- -1").out,
+        "42\tyes\n43\t\n-1\tyes\n"
+    );
+    assert_eq!(
+        folder.run("query guava_unencoded_chars.bin --funnel utf16 tt0000001").out,
+        "tt0000001\tyes\n"
+    );
+    folder.refused("query bloom_v2_longs.bin --funnel long forty-two", 2, &["not a whole number of 64 bits"]);
+    folder.refused("query bloom_v2_longs.bin --funnel longs 1", 2, &["longs"]);
+    folder.refused("query bloom_v2_longs.bin --as dcso 1", 2, &["is not a Bloom filter of DCSO"]);
+
+    folder.write("events.csv", "user_id,what\n42,a\n43,b\n-1,c\n");
+    let passed = folder.run("filter bloom_v2_longs.bin events.csv --key user_id:long");
+    assert_eq!(passed.out, "user_id,what\n42,a\n-1,c\n");
+    assert!(!passed.err.contains("by other steps"), "{}", passed.err);
+    assert_eq!(
+        folder.run("filter bloom_v2_longs.bin events.csv --key user_id --funnel long").out,
+        passed.out
+    );
+}
+
+/// The measured truth about a filter of Spark: no member is lost, and the rate is that of its bits.
+#[test]
+fn a_foreign_filter_is_tested_like_our_own() {
+    let folder = folder();
+    let told = folder.json("test bloom_default_10000_ids.bin ids.txt --random 20000");
+    assert_eq!(told["false_negatives"], json!(0), "{told}");
+    let rate = told["false_positive_rate"].as_f64().or(told["rate"].as_f64());
+    assert!(rate.is_none_or(|rate| (0.005..0.02).contains(&rate)), "{told}");
+    folder.ok("test bloom_default_10000_ids.bin ids.txt");
+    folder.write("others.txt", "tt0000001\ntt0000002\n");
+    folder.refused("test bloom_default_10000_ids.bin others.txt", 1, &[]);
+}
+
+#[test]
+fn a_conversion_goes_there_and_back_bit_for_bit() {
+    let folder = folder();
+    for name in ["bloom_v2_longs", "bloom_v1_strings", "guava_longs", "guava_unencoded_chars"] {
+        let (layout, funnel) = (
+            if name.starts_with("guava") { "guava" } else { "spark" },
+            if name.ends_with("longs") { "long" } else { "utf8" },
+        );
+        folder.ok(&format!("convert {name}.bin --funnel {funnel} --to tamis -o {name}.tamis"));
+        folder.ok(&format!("verify {name}.tamis"));
+        folder.ok(&format!("convert {name}.tamis --to {layout} -o again.bin"));
+        assert!(folder.read("again.bin") == folder.read(&format!("{name}.bin")), "{name}");
+    }
+    // The type is recorded, and need not be said again.
+    assert_eq!(folder.run("query bloom_v2_longs.tamis 42 43").out, "42\tyes\n43\t\n");
+    folder.refused("query bloom_v2_longs.tamis 42 --funnel long", 2, &["says itself how its keys were made"]);
+    folder.refused(
+        "convert bloom_v2_longs.tamis --to guava -o x.bin",
+        1,
+        &["no conversion can move them", "--to FORMAT"],
+    );
+    folder.refused("convert bloom_v2_longs.tamis --to spark-v1 -o x.bin", 1, &["spark-v2"]);
+    folder.refused("convert bloom_v2_longs.bin --to tamis -o x.csv", 2, &["x.csv"]);
+    folder.refused("add bloom_v2_longs.bin ids.txt", 1, &["is a Bloom filter of Spark, not a tamis file"]);
+    assert!(!folder.path("x.bin").exists());
+}
+
+#[test]
+fn what_is_built_for_another_system_is_its_own_file() {
+    let folder = folder();
+    // The very bytes that Spark wrote for the same keys.
+    folder.ok("build ids.txt --to spark -o ids.bin");
+    assert!(folder.read("ids.bin") == folder.read("bloom_default_10000_ids.bin"));
+    for scheme in SCHEMES {
+        folder.ok(&format!("build ids.txt --to {scheme} --fpr 0.02 -o {scheme}.bin"));
+        let told = folder.json(&format!("inspect {scheme}.bin"));
+        assert_eq!(told["scheme"], json!(scheme));
+        folder.ok(&format!("test {scheme}.bin ids.txt --quiet"));
+        folder.ok(&format!("build ids.txt --hash {scheme} --fpr 0.02 -o {scheme}.tamis"));
+        let layout = scheme.split('-').next().unwrap();
+        folder.ok(&format!("convert {scheme}.tamis --to {layout} -o again.bin"));
+        assert!(folder.read("again.bin") == folder.read(&format!("{scheme}.bin")), "{scheme}");
+    }
+    folder.refused("build ids.txt --to spark -o ids.tamis", 2, &["must not end in .tamis"]);
+    folder.refused("build ids.txt --to parquet -o ids.bin", 2, &["datasketches"]);
+    folder.is_clean();
+}
+
+/// With the hash of another system, the law of any split holds as with ours.
+#[test]
+fn foreign_schemes_merge_and_split_like_ours() {
+    let folder = folder();
+    let ids = folder.text("ids.txt");
+    let (first, second) = ids.split_at(ids.len() / 2 / 10 * 10);
+    folder.write("first.txt", first);
+    folder.write("second.txt", second);
+    for scheme in SCHEMES {
+        folder.ok(&format!("plan ids.txt --hash {scheme} --fpr 0.01 -o params.json"));
+        for name in ["ids", "first", "second"] {
+            folder.ok(&format!("build {name}.txt --params params.json --threads 3 -o {name}.tamis"));
+        }
+        folder.ok("merge first.tamis second.tamis -o both.tamis");
+        assert!(folder.read("both.tamis") == folder.read("ids.tamis"), "{scheme}");
+        folder.ok("test ids.tamis ids.txt --quiet");
+    }
+    folder.ok("build first.txt --keys 1e4 --to guava -o a.bin");
+    folder.ok("build second.txt --keys 1e4 --to guava -o b.bin");
+    folder.ok("build ids.txt --keys 1e4 --to guava -o c.bin");
+    folder.ok("merge a.bin b.bin -o ab.tamis");
+    folder.ok("convert ab.tamis --to guava -o ab.bin");
+    assert!(folder.read("ab.bin") == folder.read("c.bin"), "filters of Guava, merged");
+    folder.ok("build ids.txt --keys 1e4 --to spark -o d.bin");
+    folder.refused("merge a.bin d.bin -o ad.tamis", 1, &["guava-64", "spark-v2"]);
+}
+
+#[test]
+fn groups_go_one_by_one() {
+    let folder = Folder::with_ratings(500);
+    folder.ok("build ratings.tsv --key tconst --group averageRating:round --hash guava-64 -o week.tamis");
+    folder.refused("convert week.tamis --to guava -o eight.bin", 1, &["filters", "--group"]);
+    folder.ok("convert week.tamis --group 8 --to guava -o eight.bin");
+    let told = folder.json("inspect eight.bin");
+    assert_eq!(told["groups"].as_array().map(Vec::len), Some(1));
+    folder.refused(
+        "build ratings.tsv --key tconst --group averageRating --to guava -o x.bin",
+        2,
+        &["--group"],
+    );
+}
+
+#[test]
+fn damaged_files_say_what_does_not_fit() {
+    let folder = folder();
+    let file = folder.read("bloom_v2_longs.bin");
+    folder.write("cut.bin", &file[..file.len() - 1]);
+    folder.refused("inspect cut.bin", 1, &["begins like a Bloom filter of Spark", "bytes"]);
+    let mut forged = file.clone();
+    forged[12..16].copy_from_slice(&i32::MAX.to_be_bytes());
+    folder.write("forged.bin", forged);
+    folder.refused("query forged.bin 1", 2, &["begins like a Bloom filter of Spark", "bytes"]);
+    folder.write("text.bin", "just a text\n");
+    folder.refused("inspect text.bin", 1, &["not a tamis file"]);
+}
