@@ -87,7 +87,7 @@ pub(crate) fn words_le(bytes: &[u8]) -> Vec<u64> {
 /// That no bit is set beyond the last.
 pub(crate) fn no_bits_beyond(words: &[u64], bits: u64) -> Result<(), Fault> {
     match words.last() {
-        Some(last) if bits % 64 != 0 && last >> (bits % 64) != 0 => Err(Fault::BitsBeyond),
+        Some(last) if !bits.is_multiple_of(64) && last >> (bits % 64) != 0 => Err(Fault::BitsBeyond),
         _ => Ok(()),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
     let (bytes, claimed_bits, link_keys) = (fields.u64_le()?, fields.u64_le()?, fields.u64_le()?);
     let (rate, per_key) = (fields.f64_le()?, fields.f64_le()?);
     let (claimed_hashes, capacity, log) = (fields.u32_le()?, fields.u64_le()?, fields.byte()?);
-    if bytes.checked_mul(8) != Some(claimed_bits) || !(rate > 0.0 && rate < 1.0) || !(per_key > 0.0) {
+    if bytes.checked_mul(8) != Some(claimed_bits) || !(rate > 0.0 && rate < 1.0) || per_key.is_nan() {
         return Err(Fault::Other);
     }
     if links > 1 {
@@ -44,7 +44,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
         return Err(Fault::Version(u64::from(options)));
     }
     let (hashes, bits) = (hashes(claimed_hashes)?, bits(claimed_bits)?);
-    if bits % 64 != 0 {
+    if !bits.is_multiple_of(64) {
         return Err(Fault::Bits(bits));
     }
     Ok(Filter {
