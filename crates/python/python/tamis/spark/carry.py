@@ -40,9 +40,13 @@ class Carrier:
         return {"uri": uri, "at": self.store.local(self.store.find(path)[1])}
 
     def check_folder(self, path: str) -> dict[str, Any]:
-        """The same of a folder, which must not be there yet."""
+        """Refuses a folder that is there already."""
         if self.store.exists(path):
             raise tamis.Error(f"{path}: this is there already, and is not overwritten; name another folder")
+        return {}
+
+    def find(self, path: str) -> dict[str, Any]:
+        """The whole address of a path."""
         return {"uri": str(self.store.find(path)[1])}
 
     def put(self, source: str, path: str) -> dict[str, Any]:

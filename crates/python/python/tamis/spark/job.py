@@ -1,5 +1,5 @@
-"""What ``spark-submit`` runs for ``tamis build``, ``plan``, ``test``, ``filter`` and ``reproduce`` with ``--on``: a job as plain
-data in a file, and numbers back in another."""
+"""What ``spark-submit`` runs for ``tamis build``, ``plan``, ``test``, ``filter``, ``stream`` and ``reproduce`` with ``--on``: a
+job as plain data in a file, and numbers back in another."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import make_known, params_as_json
 from tamis.spark import _batch, _published, _read
+from tamis.spark import _streams as streams
 from tamis.spark._filter import filter_source
 from tamis.spark._session import check_version, explained, temporary_file
 from tamis.spark._store import Store
@@ -326,11 +327,20 @@ def _is_repeated(spark: Any) -> bool:
     return bool(attempt.isDefined()) and str(attempt.get()) != "1"
 
 
+def _stream(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    learning: Optional[dict[str, Any]] = None
+    if request["train"]:
+        given = request["learning"]
+        learning = _options(given, *(name for name in given if name not in _OF_PLACES))
+        learning["params"] = params_as_json(given.get("params"))
+    return streams.run(spark, request, learning), "stream"
+
+
 def _streams(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return _published.streams(spark, request), "stream"
 
 
-_JOBS = {"build": _build, "plan": _plan, "test": _test, "filter": _filter, "streams": _streams}
+_JOBS = {"build": _build, "plan": _plan, "test": _test, "filter": _filter, "stream": _stream, "streams": _streams}
 
 if __name__ == "__main__":
     main()
