@@ -155,15 +155,18 @@ impl Stream {
         }
         notes::skipped(output, told["skipped"].as_u64().unwrap_or(0));
         if let Some(place) = place {
-            if told["learned"] != true {
+            if told["learned"].is_null() {
                 bail!("{}: there are no rows to learn", self.train.join(", "));
             }
             cluster.put(place)?;
             output.note(format!("{}: {}", place.name().display(), spark::phases(told)));
             return inspect::written_elsewhere(output, &place.at, place.name());
         }
-        if told["learned"] == true {
-            output.note(format!("{}: what was learned", state.join("filter.tamis").display()));
+        if let Some(overfull) = told["overfull"].as_str() {
+            output.warn(format!("{}: {overfull}; start over with a larger --keys", state.display()));
+        }
+        if let Some(name) = told["learned"].as_str() {
+            output.note(format!("{}: what was learned", state.join(name).display()));
         }
         let number = |name: &str| told[name].as_u64().unwrap_or(0);
         let done = tamis_report::stream::Spread {

@@ -2,7 +2,7 @@
 for DataFrames.
 
 The state is a folder. Beside what `_stream` keeps there, it has the checkpoints of both queries (``checkpoint`` and
-``asked``) and, after a run that has ended, ``filter.tamis``: what is known by then.
+``asked``) and, after a run that has ended, ``filter.tamis`` or ``counts.tamis``: what is known by then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run(spark: Any, request: Mapping[str, Any], learning: Optional[dict[str, Any
         told["skipped"] += answers.skipped
     if trains:
         told["rows"] = _rows(known) - before
-        told["learned"] = _write(store, known, state, request)
+        told.update(_written(store, known, state, request))
     return told
 
 
@@ -95,19 +95,22 @@ def _await(queries: Sequence[Any]) -> None:
         time.sleep(0.2)
 
 
-def _write(store: Store, known: _State, state: str, request: Mapping[str, Any]) -> bool:
-    """Writes what is known to where the state and the command have it; whether anything is."""
+def _written(store: Store, known: _State, state: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes what is known to where the state and the command have it; its name in the state, and whether it has more
+    keys than it was planned for. Nothing is told where nothing is known."""
     last = known.last()
     if last is None or not last[2]:
-        return False
+        return {}
+    sketch = known.folder.open(last[2])
     place, staging = request["output"], request.get("staging")
     if place is None or staging is not None:
         place = temporary_file("learned.tamis")
-    known.folder.open(last[2]).save(place)
-    store.put(place, f"{state}/filter.tamis")
+    sketch.save(place)
+    name = "counts.tamis" if _batch.counts(sketch) else "filter.tamis"
+    store.put(place, f"{state}/{name}")
     if staging is not None:
         store.put(place, f"{staging}/built.tamis")
-    return True
+    return {"learned": name, "overfull": sketch._file.overfull()}
 
 
 def _source(
