@@ -320,20 +320,24 @@ impl<'c, 'o> Submission<'c, 'o> {
             Some(told) if told.get("error").is_none() && ended.well => Ok(told),
             Some(told) => match (told["error"].as_str().map(as_flags), told["usage"].as_bool()) {
                 (Some(error), Some(true)) => usage(error),
-                (Some(error), _) if error.contains("Yarn application has already ended") => {
-                    bail!("{}", self.diagnosis().unwrap_or(error))
+                (Some(error), _) if told["of_spark"] == true => {
+                    bail!("{}", self.diagnosis(&ended.said).unwrap_or(error))
                 }
                 (Some(error), _) => bail!("{error}"),
                 _ => bail!("spark-submit failed after the job was done; it said:\n{}", ended.said.join("\n")),
             },
-            None => bail!("{}", self.diagnosis().unwrap_or_else(|| failure(&ended.said, driver))),
+            None => bail!("{}", self.diagnosis(&ended.said).unwrap_or_else(|| failure(&ended.said, driver))),
         }
     }
 
-    /// What YARN says of an application that failed.
-    fn diagnosis(&self) -> Option<String> {
+    /// What YARN says of an application that failed, or what is said of it in the log of its driver.
+    fn diagnosis(&self, said: &[String]) -> Option<String> {
         if !self.is_watched {
             return None;
+        }
+        let explained = self.cluster.ask(json!({ "do": "explain", "said": said.join("\n") })).ok();
+        if let Some(why) = explained.as_ref().and_then(|told| told["why"].as_str()) {
+            return Some(why.to_owned());
         }
         let told = self.cluster.ask(json!({ "do": "watch", "tag": self.tag, "staging": null })).ok()?;
         let why = told["why"].as_str().filter(|why| !why.is_empty())?;

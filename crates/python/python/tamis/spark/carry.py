@@ -101,6 +101,10 @@ class Carrier:
             told["tasks"] = None if progress is None else json.loads(progress)
         return told
 
+    def explain(self, said: str) -> dict[str, Any]:
+        """What the log of a driver means, where it says why executors ended."""
+        return {"why": in_words(said)}
+
     def kill(self, tag: str) -> dict[str, Any]:
         """Ends an application, where it is not over."""
         report = self._application(tag)
