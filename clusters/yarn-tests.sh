@@ -212,7 +212,8 @@ fails "the quota of a folder of HDFS is used up" tamis build Data/Input/data.tsv
 ! hdfs dfs -test -e small/x.tamis
 is_clean
 fails "YARN ended a container because it took more memory than it had asked for" "${build[@]}" "${archive[@]}" \
-    --submit-arg=--conf=spark.executor.memoryOverhead=1m --submit-arg=--conf=spark.yarn.maxAppAttempts=1 \
+    "$small" --submit-arg=--conf=spark.executor.memoryOverhead=1m --submit-arg=--executor-cores=4 \
+    --submit-arg=--conf=spark.yarn.maxAppAttempts=1 \
     --submit-arg=--conf=spark.executor.extraJavaOptions='-XX:+UseSerialGC -XX:+AlwaysPreTouch -Xms512m'
 # A disk of which nothing is left for blocks.
 restart_datanode -Ddfs.datanode.du.reserved=1000000000000000
