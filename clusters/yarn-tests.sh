@@ -44,13 +44,26 @@ runs_on() {
     done
     return 1
 }
-# Kills a node as a power cut does, NodeManager and containers, once a process of this name runs there and tasks of
-# Python run anywhere.
+tasks_run() { runs_on 1 pyspark.daemon || runs_on 2 pyspark.daemon; }
+until_tasks_run() {
+    local until=$((SECONDS + 240))
+    until tasks_run; do
+        ((SECONDS < until)) || { echo "no task ran" >&2; return 1; }
+        sleep 0.1
+    done
+}
+none_runs() {
+    local applications
+    applications=$(yarn application -list 2>/dev/null | grep -c application_ || true)
+    ((applications == 0)) || { echo "$applications applications still run" >&2; return 1; }
+}
+# Kills a node as a power cut does, NodeManager and containers, once a process of this name runs there, and none of the other
+# name, and tasks of Python run anywhere.
 lose_node_with() {
     local node until=$((SECONDS + 240))
     while ((SECONDS < until)); do
         for node in 1 2; do
-            if runs_on "$node" "$1" && { runs_on 1 pyspark.daemon || runs_on 2 pyspark.daemon; }; then
+            if runs_on "$node" "$1" && tasks_run && { [[ -z ${2-} ]] || ! runs_on "$node" "$2"; }; then
                 # shellcheck disable=SC2046 # words
                 kill -9 "$(cat "$TAMIS_YARN/nodemanager$node.pid")" $(containers "$node") 2>/dev/null || true
                 echo "  node $node is lost"
@@ -61,6 +74,23 @@ lose_node_with() {
     done
     echo "no $1 ran" >&2
     return 1
+}
+# Starts the DataNode anew, with these settings.
+restart_datanode() {
+    kill -9 "$(cat "$TAMIS_YARN/datanode.pid")"
+    if (($#)); then
+        setsid java-of-hadoop -Xmx256m org.apache.hadoop.hdfs.server.datanode.DataNode "$@" </dev/null >>datanode.log 2>&1 &
+        echo $! >"$TAMIS_YARN/datanode.pid"
+        # The NameNode knows it again, and what it has room for.
+        local until=$((SECONDS + 90))
+        until grep -q 'Successfully sent block report\|heartbeating to' datanode.log; do
+            ((SECONDS < until)) || { cat datanode.log >&2; return 1; }
+            sleep 0.2
+        done
+        sleep 5
+        return
+    fi
+    nodes_again
 }
 nodes_again() { (cd "$root" && ./cluster up yarn >/dev/null); }
 
@@ -81,7 +111,9 @@ done
 ln -s "$site/pyspark" "$site/py4j" "$into"
 # Of the debug build, most is for a debugger, and of the packages, much is their tests: less to ship.
 strip --strip-debug "$into/tamis/_tamis.abi3.so" 2>/dev/null || true
-rm -rf "$into"/{pyarrow,numpy,pandas}/tests "$into"/pyarrow/include
+rm -rf "$into"/{pyarrow,numpy,pandas}/tests "$into"/pyarrow/{include,src,*.pyx,*.pxi}
+rm -f "$into"/pyarrow/{lib,_}*{flight,s3}*
+env/bin/python -c 'import pyarrow.compute'
 ! python3 -c 'import tamis' 2>/dev/null || { echo "python3 has tamis already: this tests nothing" >&2; exit 1; }
 unset PYSPARK_PYTHON
 
@@ -97,21 +129,47 @@ for line in lines:
 END
 hdfs dfs -get params.json .
 hdfs dfs -get ratings.tamis .
+hdfs dfs -get streamed.tamis .
 same one.json params.json
 same one.tamis ratings.tamis
 records known | same one.records -
+tamis stream --train data.tsv --params one.json --state one-run --quiet
+same one-run/filter.tamis streamed.tamis
 is_clean
 
-# From HDFS, the nodes unpack it once for all jobs.
-hdfs dfs -put env.tar.gz
 me=hdfs:///user/$(id -un)
-archive=("--submit-arg=--archives=$me/env.tar.gz#env" --python ./env/bin/python)
+archive=(--submit-arg=--archives=hdfs:///tmp/env.tar.gz#env --python ./env/bin/python)
 on=(--on yarn "${archive[@]}" --executors 2 --wait 5m --quiet)
 echo "the driver on a node: the same bytes and counts, with files here and there"
 tamis build Data/Input/data.tsv --params params.json "${on[@]}" --deploy-mode cluster -o "file://$WORK/far.tamis" >/dev/null
 same one.tamis far.tamis
 tamis test "file://$WORK/far.tamis" "$me/Data/Input/" "${on[@]}" --submit-arg=--deploy-mode=cluster --json >far.json
 numbers <far.json | same one.numbers -
+is_clean
+
+echo "a stream goes on with files that come, the driver on a node: the same bytes and answers"
+tamis generate ratings --rows 5e3 --seed 2 -o more.tsv --quiet
+hdfs dfs -put more.tsv Data/Input/
+tamis stream --train Data/Input --query Data/Input --params params.json --state run "${on[@]}" --deploy-mode cluster \
+    -o answers >/dev/null
+tamis stream --train data.tsv more.tsv --query data.tsv more.tsv --batch 1e6 --params one.json --state two-runs \
+    -o two-runs.txt --quiet
+hdfs dfs -get run/filter.tamis two.tamis
+same two-runs/filter.tamis two.tamis
+sort -u two-runs.txt >two-runs.sorted
+hdfs dfs -cat 'answers/batch=*/part-*' | sort -u | same two-runs.sorted -
+hdfs dfs -rm -skipTrash Data/Input/more.tsv >/dev/null
+is_clean
+
+echo "Ctrl-C ends the application, and the driver on a node"
+env --default-signal=INT tamis test ratings.tamis Data/Input/data.tsv "${on[@]}" "$small" --deploy-mode cluster >said 2>&1 &
+waits=$! code=0
+until_tasks_run
+kill -INT "$waits"
+wait "$waits" || code=$?
+sed 's/^/  (as it should) /' said
+((code == 130)) || { echo "exit code $code, not 130" >&2; exit 1; }
+none_runs
 is_clean
 
 echo "the node of the application master is lost, and the driver on it: the same records, once"
@@ -130,9 +188,10 @@ hdfs dfs -get again.tamis .
 same one.tamis again.tamis
 nodes_again
 
-echo "a node with an executor is lost: the same counts"
-lose_node_with YarnCoarseGrainedExecutorBackend &
-tamis test ratings.tamis Data/Input/data.tsv "${on[@]}" "$small" --json >again.json
+echo "a node with nothing but an executor is lost: the same counts"
+lose_node_with YarnCoarseGrainedExecutorBackend deploy.yarn.ExecutorLauncher &
+# So large that no node has both executors beside the application master.
+tamis test ratings.tamis Data/Input/data.tsv "${on[@]}" "$small" --submit-arg=--executor-memory=1g --json >again.json
 wait $!
 numbers <again.json | same one.numbers -
 nodes_again
@@ -145,15 +204,23 @@ fails "gave it no container, and it was ended" "${build[@]}" "${archive[@]}" --s
 PYSPARK_DRIVER_PYTHON=$PYTHON fails "there is no Python ./env/bin/python9 where the tasks run" \
     "${build[@]}" "${archive[0]}" --python ./env/bin/python9
 hdfs dfsadmin -safemode enter >/dev/null
-fails "in safe mode" "${build[@]}"
+fails "in safe mode" "${build[@]}" "${archive[@]}"
 hdfs dfsadmin -safemode leave >/dev/null
 hdfs dfs -mkdir -p small
 hdfs dfsadmin -setSpaceQuota 64k small
 fails "the quota of a folder of HDFS is used up" tamis build Data/Input/data.tsv "${recipe[@]}" "${on[@]}" -o small/x.tamis
 ! hdfs dfs -test -e small/x.tamis
 is_clean
-applications=$(yarn application -list 2>/dev/null | grep -c application_ || true)
-((applications == 0)) || { echo "$applications applications still run" >&2; exit 1; }
+fails "YARN ended a container because it took more memory than it had asked for" "${build[@]}" "${archive[@]}" \
+    "$small" --submit-arg=--conf=spark.executor.memoryOverhead=1m --submit-arg=--executor-cores=4 \
+    --submit-arg=--conf=spark.yarn.maxAppAttempts=1 \
+    --submit-arg=--conf=spark.executor.extraJavaOptions='-XX:+UseSerialGC -XX:+AlwaysPreTouch -Xms512m'
+# A disk of which nothing is left for blocks.
+restart_datanode -Ddfs.datanode.du.reserved=1000000000000000
+fails "HDFS is full" "${build[@]}" "${archive[@]}"
+restart_datanode
+is_clean
+none_runs
 
 # shellcheck source=clusters/mapreduce-tests.sh
 source "$root/clusters/mapreduce-tests.sh"

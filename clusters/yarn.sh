@@ -89,7 +89,8 @@ configure() {
         dfs.heartbeat.interval 1 dfs.namenode.heartbeat.recheck-interval 3000 \
         dfs.namenode.safemode.extension 0 >"$conf/hdfs-site.xml"
     # One machine stands for several: its disk is nearly full more often than theirs, and what Java reserves is not
-    # what it takes. A node that is gone is known to be after seconds, not after ten minutes.
+    # what it takes. There are no cgroups, which would mind memory otherwise. A node that is gone is known to be after
+    # seconds, not after ten minutes.
     properties yarn.resourcemanager.hostname 127.0.0.1 yarn.resourcemanager.address "127.0.0.1:$manager" \
         yarn.resourcemanager.scheduler.address 127.0.0.1:18030 \
         yarn.resourcemanager.resource-tracker.address 127.0.0.1:18031 \
@@ -98,7 +99,7 @@ configure() {
         yarn.nodemanager.resource.cpu-vcores 4 yarn.scheduler.minimum-allocation-mb 128 \
         yarn.scheduler.maximum-allocation-mb 3072 yarn.scheduler.maximum-allocation-vcores 4 \
         yarn.nodemanager.vmem-check-enabled false yarn.nodemanager.pmem-check-enabled true \
-        yarn.nodemanager.container-monitor.interval-ms 500 \
+        yarn.nodemanager.resource.memory.enforced false yarn.nodemanager.container-monitor.interval-ms 500 \
         yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage 99.5 \
         yarn.nodemanager.delete.debug-delay-sec 0 yarn.nodemanager.log.retain-seconds 86400 \
         yarn.resourcemanager.nm.liveness-monitor.interval-ms 1000 yarn.nm.liveness-monitor.expiry-interval-ms 15000 \

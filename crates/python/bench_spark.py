@@ -3,7 +3,7 @@
     pip install pyspark pyarrow 'pandas<3' mmh3
     pip install ./crates/python                            # a release build
     cargo build --release
-    python crates/python/bench_spark.py [--rows 1260817] [--fpr 0.01] [--executors 1,2,3,4] [--rounds 3]
+    python crates/python/bench_spark.py [--rows 1260817] [--fpr 0.01] [--executors 1,2,3,4] [--rounds 3] [--on yarn]
 
 - document: the way of the first published source, written again: one Python function call per row,
   lists of positions that are reduced by key, lists of 0 and 1 as filters.
@@ -11,6 +11,9 @@
   Arrow batches, filters are brought together by OR.
 - tamis: `tamis.spark`, which reads the same file.
 - without Spark: the program `tamis`, two processes.
+
+With --on, executors are those of that cluster, which has the file and the packages where this machine has them, and all
+three ways run there (EXECUTOR_MEMORY, 1g, is for each); otherwise each number of executors is a cluster of its own, for the last two.
 
 Every way is a process of its own. Cold is from its start to the end of the first build and test; warm is the best
 of the next rounds in the same session. Read the times as ratios of one run, on a machine that does nothing else.
@@ -42,8 +45,9 @@ def session(master: str, executors: int) -> Any:
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
     builder = builder.config("spark.driver.maxResultSize", "0")
     if executors:
+        builder = builder.config("spark.executor.instances", str(executors))
         builder = builder.config("spark.cores.max", str(executors)).config("spark.executor.cores", "1")
-        builder = builder.config("spark.executor.memory", "1g")
+        builder = builder.config("spark.executor.memory", os.environ.get("EXECUTOR_MEMORY", "1g"))
     return builder.getOrCreate()
 
 
@@ -200,7 +204,9 @@ def one(way: str, master: str, executors: int, data: str, fpr: float, rounds: in
     """One way, in this process: prints its times and rates."""
     spark = session(master, executors)
     if executors:  # all of them take part
+        until = time.monotonic() + 300
         while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < executors + 1:
+            assert time.monotonic() < until, f"the cluster gives no {executors} executors"
             time.sleep(0.05)
     run = WAYS[way](spark, data, fpr)
     rates = run()
@@ -218,7 +224,9 @@ def measured(way: str, master: str, executors: int, given: argparse.Namespace, d
     rounds = min(given.rounds, 1) if way == "document" else given.rounds
     command = [sys.executable, __file__, "--one", way, "--master", master, "--workers", str(executors)]
     command += ["--data", data, "--fpr", str(given.fpr), "--rounds", str(rounds)]
-    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    said = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if said.returncode:
+        sys.exit(said.stderr[-4000:])
     found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
     return found
 
@@ -229,6 +237,7 @@ def main() -> None:
     parser.add_argument("--fpr", type=float, default=0.01)
     parser.add_argument("--executors", default="1,2,3,4")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--on", help="a cluster that runs, as spark-submit --master takes it")
     parser.add_argument("--without", default="", help="ways to leave out, such as document")
     for hidden in ("--one", "--master", "--data"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
@@ -248,13 +257,20 @@ def main() -> None:
             results.append((name, found["cold"], found["warm"], found["rates"]))
             print(f"  {name}: cold {found['cold']:.2f} s, warm {found['warm']:.2f} s", file=sys.stderr, flush=True)
 
-        for way in ("document", "plain", "tamis"):
+        for way in () if given.on else ("document", "plain", "tamis"):
             if way not in given.without.split(","):
                 add(f"{way}, local[2]", measured(way, "local[2]", 0, given, data, environment))
-        sys.path.insert(0, str(Path(__file__).parent / "tests"))
-        from test_cluster import Cluster
-
         for executors in [int(number) for number in given.executors.split(",") if number]:
+            several = f"{executors} executor{'s' if executors > 1 else ''}"
+            if given.on:
+                for way in ("document", "plain", "tamis"):
+                    if way not in given.without.split(","):
+                        found = measured(way, given.on, executors, given, f"file://{data}", environment)
+                        add(f"{way}, {given.on} with {several}", found)
+                continue
+            sys.path.insert(0, str(Path(__file__).parent / "tests"))
+            from test_cluster import Cluster
+
             cluster = Cluster(Path(tempfile.mkdtemp(dir=folder)))
             try:
                 cluster.start()
@@ -262,7 +278,7 @@ def main() -> None:
                     cluster.add_worker()
                 for way in ("plain", "tamis"):
                     if way not in given.without.split(","):
-                        name = f"{way}, cluster with {executors} executor{'s' if executors > 1 else ''}"
+                        name = f"{way}, cluster with {several}"
                         add(name, measured(way, cluster.url, executors, given, data, cluster.environment))
             finally:
                 cluster.end()

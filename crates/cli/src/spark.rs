@@ -20,7 +20,7 @@ use tamis_jobs::marked::spelled;
 use tamis_make::files::Mapped;
 use tamis_make::number;
 
-pub use self::cluster::Cluster;
+pub use self::cluster::{Cluster, Placed};
 use crate::arguments;
 use crate::notes;
 use crate::show::{Output, usage};
@@ -283,7 +283,7 @@ fn found(program: &OsString) -> bool {
 
 /// The phases of a job and their times.
 pub fn timed(told: &Value) -> Vec<(&'static str, Duration)> {
-    let names = ["start", "plan", "count", "build", "test", "analyse"];
+    let names = ["start", "plan", "count", "build", "test", "analyse", "stream"];
     let seconds = |name: &&'static str| told["seconds"][*name].as_f64().filter(|seconds| *seconds >= 0.0);
     let timed = names.iter().filter_map(|name| Some((*name, Duration::from_secs_f64(seconds(name)?))));
     timed.collect()

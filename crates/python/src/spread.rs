@@ -434,6 +434,24 @@ fn sieve_lines<'py>(
     Ok((PyBytes::new(py, &passed), found.records, found.admitted, found.keyless))
 }
 
+/// The lines that answer the queries in rows; and how many queries there were, and rows without a key.
+#[pyfunction]
+fn answer_rows<'py>(
+    py: Python<'py>,
+    file: &File,
+    options: Bound<'py, PyDict>,
+    rows: &Bound<'py, PyAny>,
+    name: Option<String>,
+) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
+    let options = Options(options);
+    let recipe = options.applied(&file.file.params().common.recipe)?;
+    let rows = Given::new(&options, recipe.key.len())?.rows(rows, name)?;
+    let on_bad = options.bad_rows()?;
+    let answer = || tamis_stream::apart::answers(&file.file, &recipe, on_bad, rows, &Control::default());
+    let found = py.detach(answer).map_err(at_rows)?;
+    Ok((PyBytes::new(py, &found.lines), found.queries, found.skipped))
+}
+
 /// Sums up findings.
 #[pyfunction]
 fn sum_findings(all: Vec<String>) -> PyResult<String> {
@@ -572,6 +590,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Gatherer>()?;
     module.add_class::<Judge>()?;
     module.add_function(wrap_pyfunction!(sieve_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(answer_rows, module)?)?;
     module.add_function(wrap_pyfunction!(sum_findings, module)?)?;
     module.add_function(wrap_pyfunction!(conclude_test, module)?)?;
     module.add_function(wrap_pyfunction!(planned_without_rows, module)?)?;

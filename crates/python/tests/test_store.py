@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.spark import _session, carry
+from tamis.spark import _session, carry, job
 from tamis.spark._store import Store, meant
 
 pytestmark = pytest.mark.spark
@@ -127,7 +127,19 @@ def test_failures_of_containers_are_said_in_words() -> None:
     )
     assert "(1.5 GB of 1 GB were used)" in (_session.in_words(killed) or "")
     assert _session.in_words("Container killed by YARN for exceeding physical memory limits.") is not None
+    assert "executors ended 3 times" in (_session.in_words("Max number of executor failures (3) reached") or "")
     assert _session.in_words("something else") is None
+
+
+def test_a_later_failure_does_not_hide_why_the_cluster_ended() -> None:
+    def fail() -> dict[str, Any]:
+        try:
+            raise RuntimeError("Container killed by YARN for exceeding physical memory limits.")
+        finally:
+            raise AttributeError("the session is stopped")
+
+    told = job._told(fail)
+    assert told["error"].startswith("YARN ended a container") and told["of_spark"] is False, told
 
 
 def test_a_request_that_fails_is_answered_with_its_path() -> None:

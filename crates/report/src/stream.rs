@@ -1,5 +1,7 @@
 //! What was done, as a table and as JSON.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tamis_make::number;
 use tamis_read::calendar;
@@ -100,6 +102,46 @@ fn window_json(status: &Status) -> Option<Value> {
         "late": judged.map(|judged| judged.late), "late_taken": judged.map(|_| window.takes_late),
         "expired": judged.map(|judged| judged.expired), "ahead": judged.map(|judged| judged.ahead),
     }))
+}
+
+/// What was done by a stream on a cluster, which knows less of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Rows trained.
+    pub rows: u64,
+    /// Queries.
+    pub queries: u64,
+    /// Lines of answers.
+    pub answers: u64,
+    /// Rows and queries of which no key could be made.
+    pub skipped: u64,
+    /// Batches of this run.
+    pub batches: u64,
+    /// Whether it went on where an earlier run had ended.
+    pub resumed: bool,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Spread {
+    /// For people.
+    pub fn table(&self) -> Table {
+        let mut facts = Facts::default();
+        facts.push("rows trained", number::count(self.rows));
+        facts.push("queries", number::count(self.queries));
+        facts.push("answered", number::count(self.answers));
+        facts.push("batches", number::count(self.batches));
+        facts.push("time", number::duration(self.time));
+        facts.table(Vec::new())
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "rows": self.rows, "queries": self.queries, "answers": self.answers, "skipped": self.skipped,
+            "batches": self.batches, "resumed": self.resumed, "seconds": self.time.as_secs_f64(),
+        })
+    }
 }
 
 /// One line of a log.

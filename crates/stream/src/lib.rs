@@ -9,6 +9,7 @@
 //! With a state folder the run survives its end at any moment: `state.rs` says how.
 
 mod answers;
+pub mod apart;
 mod bookmark;
 mod chain;
 mod folder;

@@ -69,7 +69,7 @@ impl<'o> Cluster<'o> {
             return Ok(of_this_machine(path));
         }
         let number = self.fetched.borrow().len();
-        let to = self.folder()?.join(format!("fetched-{number}"));
+        let to = self.scratch()?.join(format!("fetched-{number}"));
         let told = self.ask(json!({ "do": "get", "path": path, "to": to }))?;
         let at = PathBuf::from(told["at"].as_str().unwrap_or_default());
         if at == to {
@@ -87,7 +87,7 @@ impl<'o> Cluster<'o> {
             match told["at"].as_str() {
                 Some(here) => at = here.into(),
                 None => {
-                    at = self.folder()?.join("draft");
+                    at = self.scratch()?.join("draft");
                     uri = told["uri"].as_str().map(str::to_owned);
                 }
             }
@@ -98,6 +98,15 @@ impl<'o> Cluster<'o> {
 
     /// A folder that Spark is to write, which must not be there yet.
     pub fn place_folder(&self, path: &Path) -> Result<PathBuf> {
+        let place = self.folder(path)?;
+        if self.on.is_detached() {
+            self.ask(json!({ "do": "check_folder", "path": place }))?; // else the driver finds out
+        }
+        Ok(place)
+    }
+
+    /// A folder that Spark is to write, or has written.
+    pub fn folder(&self, path: &Path) -> Result<PathBuf> {
         let elsewhere = self.on.may_be_elsewhere(path);
         if !self.on.is_detached() {
             // Where it is elsewhere, the driver finds out.
@@ -105,7 +114,7 @@ impl<'o> Cluster<'o> {
             return if elsewhere { Ok(path.to_owned()) } else { Ok(std::path::absolute(here)?) };
         }
         let told = match elsewhere {
-            true => self.ask(json!({ "do": "check_folder", "path": path }))?,
+            true => self.ask(json!({ "do": "find", "path": path }))?,
             false => Value::Null,
         };
         match told["uri"].as_str().filter(|uri| !uri.starts_with("file:")) {
@@ -128,7 +137,7 @@ impl<'o> Cluster<'o> {
 
     /// Runs a job there; returns what it tells.
     pub fn run(&self, what: &'static str, job: Value) -> Result<Value> {
-        let (driver, result) = (self.on.driver()?, self.folder()?.join("result.json"));
+        let (driver, result) = (self.on.driver()?, self.scratch()?.join("result.json"));
         let mut submission = Submission::new(self, job)?;
         let mut command = self.on.command(&driver);
         if submission.is_watched {
@@ -177,7 +186,7 @@ impl<'o> Cluster<'o> {
         carrier.as_mut().map_or_else(|| Ok(Value::Null), |carrier| carrier.ask(&request))
     }
 
-    fn folder(&self) -> Result<&Path> {
+    fn scratch(&self) -> Result<&Path> {
         if self.folder.get().is_none() {
             let made = folder_of_a_job().context("a temporary folder")?;
             let _ = self.folder.set(made);
@@ -220,7 +229,7 @@ impl<'c, 'o> Submission<'c, 'o> {
     /// Writes what is submitted. A driver on this machine reads its job from a file; one on the cluster has only
     /// what goes along with it.
     fn prepare(&mut self, command: &mut Command, result: &Path) -> Result<()> {
-        let folder = self.cluster.folder()?;
+        let folder = self.cluster.scratch()?;
         let script = folder.join("tamis_job.py");
         let write =
             |path: &Path, text: &str| fs::write(path, text).with_context(|| path.display().to_string());
@@ -301,7 +310,8 @@ impl<'c, 'o> Submission<'c, 'o> {
             bail!("{reason}");
         }
         if let Some(staging) = &self.staging {
-            let built = self.job["request"]["output"].as_str().filter(|_| self.job["job"] == "build");
+            let has_file = self.job["job"] == "build" || self.job["job"] == "stream";
+            let built = self.job["request"]["output"].as_str().filter(|_| has_file);
             let request = json!({ "do": "collect", "staging": staging, "result": result, "built": built });
             self.cluster.ask(request)?;
         }
@@ -310,20 +320,24 @@ impl<'c, 'o> Submission<'c, 'o> {
             Some(told) if told.get("error").is_none() && ended.well => Ok(told),
             Some(told) => match (told["error"].as_str().map(as_flags), told["usage"].as_bool()) {
                 (Some(error), Some(true)) => usage(error),
-                (Some(error), _) if error.contains("Yarn application has already ended") => {
-                    bail!("{}", self.diagnosis().unwrap_or(error))
+                (Some(error), _) if told["of_spark"] == true => {
+                    bail!("{}", self.diagnosis(&ended.said).unwrap_or(error))
                 }
                 (Some(error), _) => bail!("{error}"),
                 _ => bail!("spark-submit failed after the job was done; it said:\n{}", ended.said.join("\n")),
             },
-            None => bail!("{}", self.diagnosis().unwrap_or_else(|| failure(&ended.said, driver))),
+            None => bail!("{}", self.diagnosis(&ended.said).unwrap_or_else(|| failure(&ended.said, driver))),
         }
     }
 
-    /// What YARN says of an application that failed.
-    fn diagnosis(&self) -> Option<String> {
+    /// What YARN says of an application that failed, or what is said of it in the log of its driver.
+    fn diagnosis(&self, said: &[String]) -> Option<String> {
         if !self.is_watched {
             return None;
+        }
+        let explained = self.cluster.ask(json!({ "do": "explain", "said": said.join("\n") })).ok();
+        if let Some(why) = explained.as_ref().and_then(|told| told["why"].as_str()) {
+            return Some(why.to_owned());
         }
         let told = self.cluster.ask(json!({ "do": "watch", "tag": self.tag, "staging": null })).ok()?;
         let why = told["why"].as_str().filter(|why| !why.is_empty())?;

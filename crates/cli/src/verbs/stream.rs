@@ -1,3 +1,5 @@
+mod cluster;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -24,6 +26,7 @@ use super::windows::{self, Windows};
 use crate::arguments::{self, Counting, Keys, Kinds, Reading, Sizes};
 use crate::asked::Asked;
 use crate::show::{self, Output, Sheet, refused, usage};
+use crate::spark::Where;
 use crate::words::Flags;
 use crate::{notes, progress};
 
@@ -56,6 +59,7 @@ Examples:
   tamis stream --train access.log --format log --key host --window 24h --time time --state run/
   tamis stream --train logins.csv --key user --keys 1M --window 7d --time at --state run/
   tamis stream --train joined.txt --remove left.txt --query ask.txt --kind counting --keys 1M
+  tamis stream --train hdfs:///seen --keys 1e8 --state hdfs:///run --on yarn -o hdfs:///seen.tamis
   tamis query run/filter.tamis 203.0.113.7                               ask what was learned so far
 
 Batch i learns the i-th batch of --train, then answers the i-th batch of --query from everything learned \
@@ -95,7 +99,14 @@ which would end the window for all others.
 
 With --state DIR, the same command resumes a run that ended at any moment: nothing is lost, learned twice \
 or answered twice. DIR/filter.tamis is a file like any other. Ctrl-C and kill end the run after the \
-current batch, with the state saved (exit code 0); another one, a second later or more, ends it immediately.")]
+current batch, with the state saved (exit code 0); another one, a second later or more, ends it immediately.
+
+With --on, Spark learns from and answers folders to which files are added, each of them whole (a file that grows \
+is refused). A run learns all files that are new, then answers; with --follow it goes on until Ctrl-C, learning and \
+answering side by side. --state is a folder of the cluster's file system, and DIR/filter.tamis has the bytes that one \
+machine would write; -o without --query writes that file elsewhere as well. With --query, -o is a folder with \
+a folder of answers for each batch, in any order; a batch that ran again replaces its answers. Filters do not \
+grow there: give --keys or --params.")]
 pub struct Stream {
     /// Stream to learn: files, globs, folders, `-`, tcp://host:port, tcp-listen://host:port,
     /// kafka://broker:port/topic
@@ -184,6 +195,8 @@ pub struct Stream {
     /// Write a line for each batch to standard error
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Watching")]
     log: Option<Log>,
+    #[command(flatten)]
+    on: Where,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -195,7 +208,9 @@ impl Stream {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         let is_file = |name: &&String| matches!(Target::of(name), Ok(Target::File(_)));
-        let outputs = self.output.iter().chain(&self.counts).filter(is_file).map(Path::new).collect();
+        let here = (!self.on.is_given()).then_some(()); // what Spark writes may lie anywhere
+        let outputs = self.output.iter().chain(&self.counts).filter(is_file).filter(|_| here.is_some());
+        let outputs = outputs.map(Path::new).collect();
         super::Named { outputs, ..super::Named::default() }
             .and_inputs(self.params.iter().chain(&self.kafka_config).chain(&self.from))
             .and_aside(&self.reading)
@@ -203,6 +218,9 @@ impl Stream {
 
     /// Learns and answers.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
+        if self.on.is_given() {
+            return self.on_spark(output);
+        }
         let log = self.log;
         let door = self.metrics.as_deref().map(Door::open).transpose()?;
         let mut request = self.request();

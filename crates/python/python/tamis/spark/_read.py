@@ -17,7 +17,7 @@ from tamis.spark._tasks import plain
 _READING = ("format", "delimiter", "recorded", "no_header", "with_header", "quotes", "comment")
 
 
-def _understood(
+def understood(
     spark: Any,
     first: Found,
     reading: Mapping[str, Any],
@@ -48,29 +48,32 @@ def rows(
     output: Optional[str] = None,
 ) -> Source:
     """The rows of inputs, as keys are made of them. `output` is what must not be among them."""
-    from pyspark.sql import functions as F
-
     files = find(spark, inputs)
     if output is not None:
         refuse_output(output, files)
-    text = _understood(spark, files[0], reading, options, file)
+    text = understood(spark, files[0], reading, options, file)
     asks_name = ... in _tamis.asked_columns({**options, "names": {}}, file)
     called = names(spark, files) if asks_name else None
     reader = spark.read.option("recursiveFileLookup", "true")  # and no columns of the names of folders
     paths = [one.pattern for one in files]
     if text["format"] == "parquet":
         df = reader.parquet(*paths)
-        _refuse_unlike(spark, files, df, options, file)
+        refuse_unlike(spark, files, df, options, file)
         return Source(df, names=called)
     # A carriage return may stand in a value: only LF ends a line, and what stands before it is tamis' business.
-    lines = reader.option("lineSep", "\n").text(paths)
-    columns = lines.select(
+    return Source(as_lines(reader.option("lineSep", "\n").text(paths)), text, called)
+
+
+def as_lines(lines: Any) -> Any:
+    """Lines of text as tasks take them: with a number for their file, and where their block begins."""
+    from pyspark.sql import functions as F
+
+    return lines.select(
         F.col("value").cast("binary"), file_number(lines).alias("file"), F.expr("input_file_block_start()")
     )
-    return Source(columns, text, called)
 
 
-def _refuse_unlike(
+def refuse_unlike(
     spark: Any, files: Sequence[Found], df: Any, options: Mapping[str, Any], file: Optional[_tamis.File]
 ) -> None:
     """Refuses columns of which Spark would make other keys than one machine does. It takes the columns of one file:

@@ -85,6 +85,13 @@ def in_words(text: str) -> Optional[str]:
             "about 0.5 GB beside the JVM; give more by spark.executor.memoryOverhead, or run fewer tasks in an executor by "
             "spark.executor.cores"
         )
+    failures = re.search(r"Max number of executor failures \((\d+)\) reached", text)
+    if failures:
+        return (
+            f"executors ended {failures[1]} times, and the application with them: the logs of their containers say why (yarn "
+            "logs -applicationId ID); often they have too little memory (spark.executor.memory, "
+            "spark.executor.memoryOverhead), or their Java does not start"
+        )
     return meant(text)
 
 

@@ -135,20 +135,34 @@ def train_stream(
         for one, value in locals().items()
         if one not in ("df", "state", "params", "checkpoint", "trigger", "name", "range_bytes")
     }
-    spark = session_of(df)
+    session_of(df)  # refuses what is none
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
-    source = Source(df)
-    options, planned = _planned(source.options({**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}))
+    given = {**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}
+    query, _ = learn_source(Source(df), given, state, checkpoint, trigger, name, range_bytes)
+    return query
+
+
+def learn_source(
+    source: Source,
+    given: Mapping[str, Any],
+    state: str,
+    checkpoint: Optional[str] = None,
+    trigger: Optional[Mapping[str, Any]] = None,
+    name: Optional[str] = None,
+    range_bytes: int = _tamis.RANGE_BYTES,
+) -> tuple[Any, _Learning]:
+    """Starts a query that learns of a stream; the query, and what it learns."""
+    options, planned = _planned(source.options(given))
     source.rows(options)  # says which columns are missing
     place = f"{state.rstrip('/')}/checkpoint" if checkpoint is None else checkpoint
-    known = _State(spark, state, create=True)
+    known = _State(source.spark, state, create=True)
     last = known.last()
     if last is not None and last[2]:
         _refuse_other(state, known.folder.open(last[2]), planned)
-    learning = _Learning(known, Folder(spark, place), options, planned, range_bytes)
-    writer = df.writeStream.foreachBatch(learning.learn).option("checkpointLocation", place)
-    return _started(writer, trigger, name)
+    learning = _Learning(known, Folder(source.spark, place), source, options, planned, range_bytes)
+    writer = source.df.writeStream.foreachBatch(learning.learn).option("checkpointLocation", place)
+    return _started(writer, trigger, name), learning
 
 
 def _planned(options: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -161,7 +175,7 @@ def _planned(options: dict[str, Any]) -> tuple[dict[str, Any], str]:
         raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
     if planned is None and options.get("group") is None:
-        warnings.warn(f"this {called} filter is planned for {_KEYS:,} keys: keys=N plans it for others", stacklevel=3)
+        warnings.warn(f"this {called} filter is planned for {_KEYS:,} keys: keys=N plans it for others", stacklevel=4)
         options = {**options, "keys": _KEYS}
         planned = _tamis.planned_without_rows(options)
     if planned is None:
@@ -176,15 +190,24 @@ class _Learning:
     """A query that learns, batch after batch."""
 
     def __init__(
-        self, known: _State, checkpoint: Folder, options: dict[str, Any], planned: str, range_bytes: int
+        self,
+        known: _State,
+        checkpoint: Folder,
+        source: Source,
+        options: dict[str, Any],
+        planned: str,
+        range_bytes: int,
     ) -> None:
         self.known = known
         self.checkpoint = checkpoint
+        self.source = source
         self.options = options
         self.planned = planned
         self.range_bytes = range_bytes
         self.query: Optional[str] = None
         self.warned = False
+        self.batches = 0
+        self.skipped = 0
 
     def learn(self, batch: Any, number: int) -> None:
         """Learns a batch, unless the state has it."""
@@ -207,6 +230,7 @@ class _Learning:
             )
         with explained():
             path = temporary_file(f"batch-{os.urandom(8).hex()}.tamis")
+            self.batches += 1
             if not self._put_together(batch, before, path):
                 self.known.put_empty(self.query, number, before)
                 return
@@ -223,15 +247,16 @@ class _Learning:
         with_params = {**_of_rows(self.options), "params": self.planned}
         assembly = _tamis.Assembly(self.planned, self.range_bytes, path)
         changed = False
-        merged = merged_ranges(Source(batch).rows(self.options), with_params, self.planned, self.range_bytes)
+        rows = Source(batch, self.source.text)
+        merged = merged_ranges(rows.rows(self.options), with_params, self.planned, self.range_bytes)
         for _, part in local_parts(merged, _tamis.data_bytes(self.planned)):
             if not changed and before:
                 assembly.begin(self.known.folder.open(before)._file)
             changed = True
             assembly.put(part)
         if changed:
-            assembly.see(Source(batch).classes(self.options) or ["text"])
-            assembly.finish()
+            assembly.see(rows.classes(self.options) or ["text"])
+            self.skipped += assembly.finish()
         return changed
 
     def _warn(self, path: str) -> None:
@@ -252,8 +277,8 @@ def _query_of(checkpoint: Folder) -> str:
 def _refuse_other(state: str, sketch: Sketch, planned: str) -> None:
     if sketch.params != json.loads(planned):
         raise tamis.Error(
-            f"{state}: the state there has other parameters ({sketch!r}): name another folder, or give its "
-            "parameters, params=open_state(...)"
+            f"{state}: the state there has other parameters ({sketch!r}): name another folder, or give the "
+            "parameters that it has"
         )
 
 

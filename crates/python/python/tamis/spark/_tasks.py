@@ -374,6 +374,24 @@ class SieveLines(Rows):
             yield pa.RecordBatch.from_arrays(columns, names=["text", "records", "admitted", "keyless"])
 
 
+# What queries of a stream come to: lines of answers, those of many queries in one row, and how many queries there were.
+ANSWERED = "text binary, queries long, skipped long"
+
+
+class AnswerRows(Rows):
+    """A line for each key of rows that has an answer, as a stream on one machine writes it."""
+
+    def __init__(self, file: Shipped, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.file = file
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows, name in self.rows(batches):
+            lines, *numbers = _tamis.answer_rows(self.file.open(), self.options, rows, name)
+            columns = [pa.array([lines], pa.binary()), *(pa.array([one], pa.int64()) for one in numbers)]
+            yield pa.RecordBatch.from_arrays(columns, names=["text", "queries", "skipped"])
+
+
 class Contains(Task):
     """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
 

@@ -40,9 +40,13 @@ class Carrier:
         return {"uri": uri, "at": self.store.local(self.store.find(path)[1])}
 
     def check_folder(self, path: str) -> dict[str, Any]:
-        """The same of a folder, which must not be there yet."""
+        """Refuses a folder that is there already."""
         if self.store.exists(path):
             raise tamis.Error(f"{path}: this is there already, and is not overwritten; name another folder")
+        return {}
+
+    def find(self, path: str) -> dict[str, Any]:
+        """The whole address of a path."""
         return {"uri": str(self.store.find(path)[1])}
 
     def put(self, source: str, path: str) -> dict[str, Any]:
@@ -96,6 +100,10 @@ class Carrier:
             progress = self.store.read(f"{staging}/progress.json")
             told["tasks"] = None if progress is None else json.loads(progress)
         return told
+
+    def explain(self, said: str) -> dict[str, Any]:
+        """What the log of a driver means, where it says why executors ended."""
+        return {"why": in_words(said)}
 
     def kill(self, tag: str) -> dict[str, Any]:
         """Ends an application, where it is not over."""

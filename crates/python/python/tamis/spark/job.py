@@ -1,5 +1,5 @@
-"""What ``spark-submit`` runs for ``tamis build``, ``plan``, ``test``, ``filter`` and ``reproduce`` with ``--on``: a job as plain
-data in a file, and numbers back in another."""
+"""What ``spark-submit`` runs for ``tamis build``, ``plan``, ``test``, ``filter``, ``stream`` and ``reproduce`` with ``--on``: a
+job as plain data in a file, and numbers back in another."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import make_known, params_as_json
 from tamis.spark import _batch, _published, _read
+from tamis.spark import _streams as streams
 from tamis.spark._filter import filter_source
-from tamis.spark._session import check_version, explained, temporary_file
+from tamis.spark._session import check_version, explained, in_words, temporary_file
 from tamis.spark._store import Store
 from tamis.spark._tasks import marked
 
@@ -55,7 +56,7 @@ def _told(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except (tamis.Error, OSError) as error:
         return {"error": marked(error)}
     except Exception as error:  # what Spark says
-        return {"error": _short(error)}
+        return {"error": _meant(error) or _short(error), "of_spark": _meant(error) is None}
 
 
 def _tell_cluster(job: Mapping[str, Any], told: Mapping[str, Any]) -> None:
@@ -97,6 +98,16 @@ def _end(_: int, frame: Any) -> None:
     if not _ending.is_set():
         _ending.set()
         sys.exit(128 + signal.SIGTERM)
+
+
+def _meant(error: Optional[BaseException]) -> Optional[str]:
+    """What a failure of the cluster means: it may be that of a later question, to a session that it had ended."""
+    while error is not None:
+        words = in_words(str(error))
+        if words is not None:
+            return words
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _short(error: Exception) -> str:
@@ -326,11 +337,20 @@ def _is_repeated(spark: Any) -> bool:
     return bool(attempt.isDefined()) and str(attempt.get()) != "1"
 
 
+def _stream(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    learning: Optional[dict[str, Any]] = None
+    if request["train"]:
+        given = request["learning"]
+        learning = _options(given, *(name for name in given if name not in _OF_PLACES))
+        learning["params"] = params_as_json(given.get("params"))
+    return streams.run(spark, request, learning), "stream"
+
+
 def _streams(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     return _published.streams(spark, request), "stream"
 
 
-_JOBS = {"build": _build, "plan": _plan, "test": _test, "filter": _filter, "streams": _streams}
+_JOBS = {"build": _build, "plan": _plan, "test": _test, "filter": _filter, "stream": _stream, "streams": _streams}
 
 if __name__ == "__main__":
     main()
