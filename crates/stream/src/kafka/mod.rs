@@ -24,6 +24,8 @@ mod client;
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 mod ends;
+#[cfg(feature = "kafka")]
+mod ledger;
 // Tested in every build, though used with the feature alone.
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
@@ -34,6 +36,8 @@ mod settings;
 pub(super) mod sink;
 #[cfg(feature = "kafka")]
 pub(super) mod source;
+#[cfg(feature = "kafka")]
+mod writer;
 
 pub use self::address::{Address, Field};
 pub use self::refusal::{BadAddress, BadSetting, BadTopic};
