@@ -4,10 +4,15 @@
 
 mod bad_input;
 mod broker;
+mod changing;
 mod cluster;
 mod crash;
+mod failover;
+mod kills;
+mod lag;
 mod mock;
 mod rate;
+mod security;
 mod servers;
 mod topics;
 

@@ -18,7 +18,7 @@ use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::RDKafkaApiKey;
 
-/// A cluster of one broker.
+/// A cluster, mostly of one broker.
 pub struct Mock {
     pub cluster: MockCluster<'static, DefaultProducerContext>,
     pub seen: Arc<Seen>,
@@ -35,6 +35,8 @@ pub struct Seen {
     /// Requests of producers that were fenced.
     pub fenced: AtomicU64,
     stop: Mutex<Stop>,
+    /// What becomes of the next commit.
+    spoiled: Mutex<Option<Spoiled>>,
     /// The id of the cluster, and another by which it is called.
     called: Mutex<Option<(String, String)>>,
 }
@@ -46,6 +48,13 @@ pub enum Step {
     Produced,
     /// It is committed, and nobody has heard of that.
     Committed,
+}
+
+/// A commit whose answer is an error after which a producer can do no more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spoiled {
+    CarriedOut,
+    Lost,
 }
 
 /// Whether clients are kept waiting for an answer.
@@ -86,12 +95,13 @@ const INIT_PRODUCER: i16 = 22;
 const END: i16 = 26;
 const OFFSETS_OF_TRANSACTION: i16 = 28;
 
-/// The code of a producer that others have replaced.
+/// The code of a producer that others have replaced, and of one that is not where it believes to be.
 const FENCED: i16 = 47;
+const WRONG_STATE: i16 = 48;
 
 impl Mock {
-    pub fn new() -> Mock {
-        let cluster = MockCluster::new(1).unwrap();
+    pub fn new(brokers: i32) -> Mock {
+        let cluster = MockCluster::new(brokers).unwrap();
         // The last versions whose fields have a fixed place.
         for (key, most) in [
             (RDKafkaApiKey::Produce, 7),
@@ -149,6 +159,22 @@ impl Mock {
 
     pub fn go_on(&self) {
         *self.seen.stop.lock().unwrap() = Stop::No;
+    }
+
+    /// Takes the producers of all ids for replaced ones.
+    pub fn shut_out(&self) {
+        let mut shared = self.seen.shared.lock().unwrap();
+        shared.transactions.values_mut().for_each(|transaction| transaction.producer.1 += 1);
+    }
+
+    /// Answers the next commit of messages with an error.
+    pub fn spoil_commit(&self, how: Spoiled) {
+        *self.seen.spoiled.lock().unwrap() = Some(how);
+    }
+
+    /// Whether it came to that.
+    pub fn was_spoiled(&self) -> bool {
+        self.seen.spoiled.lock().unwrap().is_none()
     }
 
     /// The last batch whose answers the committed transactions have brought to a topic.
@@ -225,6 +251,27 @@ impl<'a> Fields<'a> {
 
     fn producer(&mut self) -> (i64, i16) {
         (self.i64(), self.i16())
+    }
+}
+
+/// Goes through the topics of a request and their partitions. The reply names the same, and what is made of each.
+fn each_partition(
+    fields: &mut Fields<'_>,
+    reply: &mut Reply,
+    mut of: impl FnMut(&str, i32, &mut Fields<'_>, &mut Reply),
+) {
+    let topics = fields.i32();
+    reply.i32(topics);
+    for _ in 0..topics {
+        let topic = fields.text().unwrap();
+        reply.text(&topic);
+        let parts = fields.i32();
+        reply.i32(parts);
+        for _ in 0..parts {
+            let partition = fields.i32();
+            reply.i32(partition);
+            of(&topic, partition, fields, reply);
+        }
     }
 }
 
@@ -353,27 +400,18 @@ impl Door<'_> {
         fields.i32();
         let mut shared = self.seen.shared.lock().unwrap();
         let mut reply = Reply::to(request);
-        let topics = fields.i32();
-        reply.i32(topics);
         let mut fault = 0;
-        for _ in 0..topics {
-            reply.text(&fields.text().unwrap());
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                reply.i32(fields.i32());
-                let length = fields.i32();
-                let records = fields.bytes(length as usize);
-                let producer = Fields(&records[43..]).producer();
-                fault = self.fault(shared.transactions.get(&id), producer);
-                reply.i16(fault);
+        each_partition(&mut fields, &mut reply, |_, _, fields, reply| {
+            let length = fields.i32();
+            let records = fields.bytes(length as usize);
+            fault = self.fault(shared.transactions.get(&id), Fields(&records[43..]).producer());
+            reply.i16(fault);
+            reply.i64(0);
+            reply.i64(-1);
+            if version >= 5 {
                 reply.i64(0);
-                reply.i64(-1);
-                if version >= 5 {
-                    reply.i64(0);
-                }
             }
-        }
+        });
         reply.i32(0);
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             transaction.requests.push(request.to_vec());
@@ -390,26 +428,16 @@ impl Door<'_> {
         let fault = self.fault(shared.transactions.get(&id), producer);
         let mut reply = Reply::to(request);
         reply.i32(0);
-        let topics = fields.i32();
-        reply.i32(topics);
         let mut offsets = Vec::new();
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let offset = fields.i64();
-                if version >= 2 {
-                    fields.i32();
-                }
-                let noted = fields.text().unwrap_or_default();
-                offsets.push(((group.clone(), topic.clone(), partition), (offset, noted)));
-                reply.i32(partition);
-                reply.i16(fault);
+        each_partition(&mut fields, &mut reply, |topic, partition, fields, reply| {
+            let offset = fields.i64();
+            if version >= 2 {
+                fields.i32();
             }
-        }
+            let noted = fields.text().unwrap_or_default();
+            offsets.push(((group.clone(), topic.to_owned(), partition), (offset, noted)));
+            reply.i16(fault);
+        });
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             transaction.offsets.extend(offsets);
         }
@@ -421,21 +449,18 @@ impl Door<'_> {
         let producer = fields.producer();
         let commits = fields.bytes(1) == [1];
         let mut shared = self.seen.shared.lock().unwrap();
-        let fault = self.fault(shared.transactions.get(&id), producer);
+        let mut fault = self.fault(shared.transactions.get(&id), producer);
+        let mut brings = false;
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             let Transaction { requests, offsets, .. } =
                 std::mem::replace(transaction, Transaction { producer, ..Transaction::default() });
-            if commits {
-                let mut mock = TcpStream::connect(self.to)?;
-                mock.set_nodelay(true)?;
-                for request in requests {
-                    write_frame(&mut mock, &request)?;
-                    let reply = read_frame(&mut mock)?;
-                    let mut fields = Fields(&reply[8..]);
-                    fields.text();
-                    fields.bytes(8);
-                    assert_eq!(fields.i16(), 0, "the mock does not take what was held");
-                }
+            brings = commits && !requests.is_empty();
+            let spoiled = if brings { self.seen.spoiled.lock().unwrap().take() } else { None };
+            if spoiled.is_some() {
+                fault = WRONG_STATE;
+            }
+            if commits && spoiled != Some(Spoiled::Lost) {
+                self.hand_on(requests)?;
                 shared.offsets.extend(offsets);
                 self.seen.committed.fetch_add(1, SeqCst);
             } else {
@@ -443,13 +468,28 @@ impl Door<'_> {
             }
         }
         drop(shared);
-        if commits {
+        if brings {
             self.seen.step(Step::Committed);
         }
         let mut reply = Reply::to(request);
         reply.i32(0);
         reply.i16(fault);
         Ok(reply.0)
+    }
+
+    /// Gives the mock what was held back.
+    fn hand_on(&self, requests: Vec<Vec<u8>>) -> io::Result<()> {
+        let mut mock = TcpStream::connect(self.to)?;
+        mock.set_nodelay(true)?;
+        for request in requests {
+            write_frame(&mut mock, &request)?;
+            let reply = read_frame(&mut mock)?;
+            let mut fields = Fields(&reply[8..]);
+            fields.text();
+            fields.bytes(8);
+            assert_eq!(fields.i16(), 0, "the mock does not take what was held");
+        }
+        Ok(())
     }
 
     fn offset_fetch(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
@@ -459,26 +499,16 @@ impl Door<'_> {
         if version >= 3 {
             reply.i32(0);
         }
-        let topics = fields.i32();
-        reply.i32(topics);
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let found = shared.offsets.get(&(group.clone(), topic.clone(), partition));
-                let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
-                reply.i32(partition);
-                reply.i64(offset);
-                if version >= 5 {
-                    reply.i32(-1);
-                }
-                reply.text(&noted);
-                reply.i16(0);
+        each_partition(&mut fields, &mut reply, |topic, partition, _, reply| {
+            let found = shared.offsets.get(&(group.clone(), topic.to_owned(), partition));
+            let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
+            reply.i64(offset);
+            if version >= 5 {
+                reply.i32(-1);
             }
-        }
+            reply.text(&noted);
+            reply.i16(0);
+        });
         if version >= 2 {
             reply.i16(0);
         }

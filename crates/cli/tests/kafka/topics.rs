@@ -58,6 +58,22 @@ pub fn committed(folder: &Folder, state: &str) -> u64 {
     commit["of"]["batch"].as_u64().unwrap_or(0)
 }
 
+/// Asks the topic `ask` for a key until the topic `seen` has it.
+pub fn ask_until_seen(broker: &Broker, key: &str) {
+    until("an answer", || {
+        broker.send("ask", 0, 1, key);
+        broker.flush();
+        thread::sleep(Duration::from_millis(100));
+        broker.messages("seen").concat().iter().any(|seen| seen == key).then_some(())
+    });
+}
+
+/// The same with a key that is learned first.
+pub fn learn_until_seen(broker: &Broker, partition: i32, key: &str) {
+    broker.send("train", partition, 1, key);
+    ask_until_seen(broker, key);
+}
+
 #[test]
 fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_once() {
     let broker = Broker::with(&[("train", 3), ("ask", 2), ("seen", 2)]);
@@ -144,15 +160,7 @@ fn a_topic_is_followed_while_one_of_its_partitions_is_silent() {
     let mut expected = Vec::new();
     for round in 0..4 {
         let key = format!("k{round}");
-        // The other partition is silent.
-        broker.send("train", 0, round, &key);
-        broker.flush();
-        until("the key is learned", || {
-            broker.send("ask", 0, round, &key);
-            broker.flush();
-            thread::sleep(Duration::from_millis(100));
-            broker.messages("seen")[0].contains(&key).then_some(())
-        });
+        learn_until_seen(&broker, 0, &key); // the other partition is silent
         expected.push(key);
     }
     let (code, said) = end(&mut child);
@@ -173,15 +181,7 @@ fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
         broker.plain_url("seen")
     );
     let mut child = start(&folder, &line);
-    let ask_until_seen = |key: &str| {
-        broker.send("train", 1, 1, key);
-        until("an answer", || {
-            broker.send("ask", 0, 1, key);
-            broker.flush();
-            thread::sleep(Duration::from_millis(100));
-            broker.messages("seen")[0].iter().any(|seen| seen == key).then_some(())
-        });
-    };
+    let ask_until_seen = |key: &str| learn_until_seen(&broker, 1, key);
     ask_until_seen("before");
     broker.mock().cluster.broker_down(-1).unwrap();
     thread::sleep(Duration::from_millis(1500));
