@@ -15,6 +15,7 @@ mod rate;
 mod security;
 mod servers;
 mod topics;
+mod wire;
 
 #[path = "../cli/support.rs"]
 #[allow(dead_code)]

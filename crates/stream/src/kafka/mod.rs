@@ -14,7 +14,7 @@
 //! only if the answers do. A later run asks the broker for that number. Batches up to it are run
 //! again, where our commit is older, but their answers are not sent again. The transaction is that of
 //! an id which stands in the state folder: whoever begins with it ends the open one of a run that was
-//! killed, and a run that only seemed dead can write no more.
+//! killed, and a run that only seemed dead can write no more. Why each answer comes once: `sink`.
 //!
 //! All but names and settings is behind the feature `kafka`, which needs librdkafka's C sources.
 

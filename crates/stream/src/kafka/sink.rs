@@ -1,7 +1,7 @@
 //! A topic that takes answers, each of them once.
 //!
 //! **Why each comes once, for a reader of committed messages.** Let D be the last batch of which the answers lasted;
-//! it stands in the [ledger](super::ledger), and a transaction changes it together with the answers that it brings, or
+//! it stands in the `ledger`, and a transaction changes it together with the answers that it brings, or
 //! not at all. All that is sent in a transaction are the answers of the batches after D, up to the batch B whose number
 //! it holds.
 //!
@@ -19,7 +19,7 @@
 //! 3. *A run that only seemed dead.* With the id, the next run has a higher epoch, and brokers take nothing more from
 //!    the earlier one, nor from requests of it that are still on their way. It enters itself in the ledger before it
 //!    answers anything. An earlier run that is shut out looks there: where another run is entered, it ends. Where it
-//!    still is its own entry, brokers failed in between (see [writer](super::writer)), and it takes the id again, looks
+//!    still is its own entry, brokers failed in between (see `writer`), and it takes the id again, looks
 //!    once more (whoever came meanwhile has written by then, or was shut out before it could), and goes on by rule 2.
 //! 4. *What a reader sees when.* A commit is answered as soon as the coordinator has logged it; the marks that show its
 //!    messages to readers follow. Brokers that fail delay them, but cannot undo the commit.

@@ -5,7 +5,7 @@
 //! of no use any more, and another one has to take its id: brokers that fail leave such errors behind, too. One that
 //! gives a producer a new number, and is killed before it says so, takes the same producer for an old one later; and a
 //! transaction that was open for longer than `transaction.timeout.ms`, because brokers were away, has its producer
-//! shut out. Neither of them means that another run has begun: who writes stands in the [ledger](super::ledger).
+//! shut out. Neither of them means that another run has begun: who writes stands in the `ledger`.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
