@@ -114,6 +114,30 @@ fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_
     assert_eq!(broker.sorted("plain"), in_file);
 }
 
+/// What is fetched before the partitions have queues of their own comes first, however much it is.
+#[test]
+fn messages_that_come_before_the_queues_of_partitions_are_not_passed_over() {
+    let broker = Broker::with(&[("train", 1)]);
+    let folder = Folder::new();
+    let train = keys(100_000, 100_000, 9);
+    write(&broker, "train", 1, &train, 10);
+    // Little is fetched ahead, so that the rest comes while what was fetched first is taken.
+    let line = format!(
+        "stream --train {} --keys 100000 --state run --batch 1e5 --kafka queued.min.messages=20000",
+        broker.url("train")
+    );
+    let held = format!("stream/assigned:{}", folder.path("held").display());
+    let mut child = start_with(&folder, &line, &[("TAMIS_TEST_HOLD_AT", &held)]);
+    until("the assignment", || folder.path("held").exists().then_some(()));
+    thread::sleep(Duration::from_secs(1));
+    fs::remove_file(folder.path("held")).unwrap();
+    let (code, said) = child.said();
+    assert_eq!(code, Some(0), "{said}");
+    folder.write("train.txt", train.join("\n"));
+    folder.ok("build train.txt --keys 100000 -o built.tamis");
+    assert!(folder.read("run/filter.tamis") == folder.read("built.tamis"), "messages were passed over");
+}
+
 #[test]
 fn messages_are_keys_objects_or_rows_and_their_own_keys_can_be_taken() {
     let broker = Broker::with(&[("t", 1), ("json", 2), ("csv", 1), ("ask", 1)]);

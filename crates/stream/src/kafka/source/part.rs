@@ -8,6 +8,7 @@ use rdkafka::consumer::base_consumer::PartitionQueue;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use tamis_make::failpoint::reach;
 use tamis_read::error::{Error, Result};
 
 use crate::job::Lost;
@@ -95,6 +96,7 @@ pub(super) fn assign(
         assignment.add_partition_offset(&address.topic, part.id, offset).map_err(refused)?;
     }
     consumer.assign(&assignment).map_err(refused)?;
+    reach("stream/assigned"); // what is fetched here is in no queue of a partition
     let this = thread::current();
     for part in parts.iter_mut().filter(|part| !part.ended) {
         let queue = consumer.split_partition_queue(&address.topic, part.id);
