@@ -2,8 +2,9 @@
 # Kafka without ZooKeeper: three brokers that also vote; a plain port, and one with TLS and SCRAM
 
 brokers=(1 2 3)
-# Of broker N: 19090 + N is plain, 19190 + N has TLS and passwords, 19290 + N is among the brokers.
-plain=19090 safe=19190 voting=19290
+# Of broker N: 19090 + N is plain, 19190 + N has TLS and passwords, 19290 + N is among the brokers. Where others have
+# these ports, TAMIS_KAFKA_PORT says another beginning.
+plain=${TAMIS_KAFKA_PORT:-19090} safe=$((plain + 100)) voting=$((plain + 200))
 user=tamis
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 

@@ -419,6 +419,16 @@ impl Line {
             format!("{} asked", short(status.queries)),
             format!("{}/s", short(speed as u64)),
         ];
+        // Before what may be cut off where a terminal ends.
+        let sum = |of: fn(Lag) -> Option<u64>| {
+            status.lag.values().filter_map(|lag| lag.and_then(of)).reduce(|a, b| a + b)
+        };
+        if let Some(bytes) = sum(Lag::bytes) {
+            parts.push(format!("lag {}", number::bytes(bytes)));
+        }
+        if let Some(messages) = sum(Lag::messages) {
+            parts.push(format!("lag {}", number::counted(messages, "message")));
+        }
         if let Some(fill) = status.fill {
             parts.push(format!("fill {:.0} %", 100.0 * fill.fill));
             if !fill.rate.is_nan() {
@@ -434,15 +444,6 @@ impl Line {
         }
         if status.removed > 0 {
             parts.insert(2, format!("{} removed", short(status.removed)));
-        }
-        let sum = |of: fn(Lag) -> Option<u64>| {
-            status.lag.values().filter_map(|lag| lag.and_then(of)).reduce(|a, b| a + b)
-        };
-        if let Some(bytes) = sum(Lag::bytes) {
-            parts.push(format!("lag {}", number::bytes(bytes)));
-        }
-        if let Some(messages) = sum(Lag::messages) {
-            parts.push(format!("lag {}", number::counted(messages, "message")));
         }
         parts.join(", ")
     }

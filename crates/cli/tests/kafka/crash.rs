@@ -6,20 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::broker::Broker;
+use crate::kills::{Kills, Scene, difference};
 use crate::mock::Step;
 use crate::support::{Dice, Folder, until};
 use crate::topics::{committed, end, keys, start, write};
-
-/// What was seen of runs that were killed.
-#[derive(Debug, Default)]
-struct Kills {
-    kills: u32,
-    /// Runs that found a commit, and those that found batches after it.
-    resumed: u32,
-    replayed: u32,
-    /// Those of which the broker had more answers than the commit knew.
-    ahead: u32,
-}
 
 /// Some are killed at a moment of a seed, and some where that is hard to meet: in a transaction, and
 /// between the broker's commit and our own.
@@ -29,28 +19,15 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
     let mut dice = Dice(11);
     let mut round = 0u64;
     for kind in ["--keys 20000", "--fpr 0.02"] {
-        let broker = Broker::mocked(&[("train", 3), ("ask", 2)]);
-        let folder = Folder::new();
-        write(&broker, "train", 3, &keys(20_000, 20_000, 5), 7);
-        write(&broker, "ask", 2, &keys(16_000, 20_000, 6), 8);
-        let line = format!(
-            "stream --train {} --query {} --batch 400 {kind} -q",
-            broker.url("train"),
-            broker.url("ask")
-        );
-        let begun = Instant::now();
-        folder.ok(&format!("{line} --commit-every 0 --state calm -o calm.txt"));
-        let time = begun.elapsed().as_micros() as u64;
-        let mut calm: Vec<String> = folder.text("calm.txt").lines().map(str::to_owned).collect();
-        calm.sort();
-        let enough = seen.kills + 26;
+        let scene = Scene::new(Broker::mocked(&[]), kind);
+        let Scene { broker, folder, time, .. } = &scene;
+        let enough = seen.ours + 26;
         for topic in 0.. {
-            if seen.kills >= enough {
+            if seen.ours >= enough {
                 break;
             }
             let topic = format!("seen-{topic}");
-            broker.create(&topic, 2);
-            let _ = fs::remove_dir_all(folder.path("state"));
+            scene.begin(&topic);
             for attempt in 0u64.. {
                 round += 1;
                 let commits =
@@ -63,8 +40,7 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
                 if let Some(step) = step {
                     broker.mock().stop_after(step, dice.below(4));
                 }
-                let mut child =
-                    start(&folder, &format!("{line} {commits} --state state -o {}", broker.url(&topic)));
+                let mut child = start(folder, &scene.command(&topic, commits));
                 let moment = Duration::from_micros(20_000 + dice.below(3 * time / 2) + attempt * time / 8);
                 match step {
                     Some(_) => until("the step, or the end", || {
@@ -80,24 +56,17 @@ fn killed_fifty_times_between_topics_nothing_is_lost_or_doubled() {
                     break;
                 }
                 assert_eq!(code, None, "{said}");
-                let last = committed(&folder, "state");
-                let ahead = broker.mock().last_batch(&topic).is_some_and(|batch| batch > last);
+                let ahead = seen.count(folder, broker.mock().last_batch(&topic).unwrap_or(0));
                 assert!(ahead || stopped != Some(Step::Committed));
-                let log = fs::metadata(folder.path("state/plan.log"));
-                seen.kills += 1;
-                seen.resumed += u32::from(last > 0);
-                seen.replayed += u32::from(log.is_ok_and(|log| log.len() > 0));
-                seen.ahead += u32::from(ahead);
                 assert!(attempt < 200, "it never comes to an end");
             }
-            assert!(broker.sorted(&topic) == calm, "{line}: the answers differ");
-            assert!(folder.read("state/filter.tamis") == folder.read("calm/filter.tamis"), "{line}");
+            scene.check(&topic);
         }
         assert_eq!(broker.mock().seen.fenced.load(SeqCst), 0);
         assert!(broker.mock().seen.aborted.load(SeqCst) >= 3, "transactions were open when runs were killed");
     }
     eprintln!("{seen:?}");
-    assert!(seen.kills >= 50 && seen.resumed >= 10 && seen.replayed >= 10 && seen.ahead >= 6, "{seen:?}");
+    assert!(seen.ours >= 50 && seen.resumed >= 10 && seen.replayed >= 10 && seen.ahead >= 6, "{seen:?}");
 }
 
 /// Batches by time, of topics that grow: which query meets which key is a matter of chance, but what
@@ -144,7 +113,7 @@ fn a_topic_that_is_followed_is_learned_once_whatever_is_killed() {
     let answers = broker.sorted("seen");
     let mut once = answers.clone();
     once.dedup();
-    assert!(answers == once && answers.len() > 100, "{} answers", answers.len());
+    assert!(answers == once && answers.len() > 100, "{}", difference(&answers, &once));
 }
 
 #[test]

@@ -4,12 +4,18 @@
 
 mod bad_input;
 mod broker;
+mod changing;
 mod cluster;
 mod crash;
+mod failover;
+mod kills;
+mod lag;
 mod mock;
 mod rate;
+mod security;
 mod servers;
 mod topics;
+mod wire;
 
 #[path = "../cli/support.rs"]
 #[allow(dead_code)]

@@ -7,7 +7,7 @@
 //! messages sees.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,9 @@ use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::RDKafkaApiKey;
 
-/// A cluster of one broker.
+use crate::wire::{Fields, Reply, each_partition, read_frame, write_frame};
+
+/// A cluster, mostly of one broker.
 pub struct Mock {
     pub cluster: MockCluster<'static, DefaultProducerContext>,
     pub seen: Arc<Seen>,
@@ -35,6 +37,8 @@ pub struct Seen {
     /// Requests of producers that were fenced.
     pub fenced: AtomicU64,
     stop: Mutex<Stop>,
+    /// What becomes of the next commit.
+    spoiled: Mutex<Option<Spoiled>>,
     /// The id of the cluster, and another by which it is called.
     called: Mutex<Option<(String, String)>>,
 }
@@ -46,6 +50,13 @@ pub enum Step {
     Produced,
     /// It is committed, and nobody has heard of that.
     Committed,
+}
+
+/// A commit whose answer is an error after which a producer can do no more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spoiled {
+    CarriedOut,
+    Lost,
 }
 
 /// Whether clients are kept waiting for an answer.
@@ -86,12 +97,13 @@ const INIT_PRODUCER: i16 = 22;
 const END: i16 = 26;
 const OFFSETS_OF_TRANSACTION: i16 = 28;
 
-/// The code of a producer that others have replaced.
+/// The code of a producer that others have replaced, and of one that is not where it believes to be.
 const FENCED: i16 = 47;
+const WRONG_STATE: i16 = 48;
 
 impl Mock {
-    pub fn new() -> Mock {
-        let cluster = MockCluster::new(1).unwrap();
+    pub fn new(brokers: i32) -> Mock {
+        let cluster = MockCluster::new(brokers).unwrap();
         // The last versions whose fields have a fixed place.
         for (key, most) in [
             (RDKafkaApiKey::Produce, 7),
@@ -151,6 +163,22 @@ impl Mock {
         *self.seen.stop.lock().unwrap() = Stop::No;
     }
 
+    /// Takes the producers of all ids for replaced ones.
+    pub fn shut_out(&self) {
+        let mut shared = self.seen.shared.lock().unwrap();
+        shared.transactions.values_mut().for_each(|transaction| transaction.producer.1 += 1);
+    }
+
+    /// Answers the next commit of messages with an error.
+    pub fn spoil_commit(&self, how: Spoiled) {
+        *self.seen.spoiled.lock().unwrap() = Some(how);
+    }
+
+    /// Whether it came to that.
+    pub fn was_spoiled(&self) -> bool {
+        self.seen.spoiled.lock().unwrap().is_none()
+    }
+
     /// The last batch whose answers the committed transactions have brought to a topic.
     pub fn last_batch(&self, topic: &str) -> Option<u64> {
         let shared = self.seen.shared.lock().unwrap();
@@ -182,77 +210,6 @@ struct Door<'a> {
     port: i32,
     client: TcpStream,
     mock: TcpStream,
-}
-
-fn read_frame(from: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
-    from.read_exact(&mut frame)?;
-    Ok(frame)
-}
-
-fn write_frame(to: &mut TcpStream, frame: &[u8]) -> io::Result<()> {
-    to.write_all(&[&(frame.len() as u32).to_be_bytes(), frame].concat())
-}
-
-/// Reads the fields of a request or a response.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn bytes(&mut self, count: usize) -> &'a [u8] {
-        let (bytes, rest) = self.0.split_at(count);
-        self.0 = rest;
-        bytes
-    }
-
-    fn i16(&mut self) -> i16 {
-        i16::from_be_bytes(self.bytes(2).try_into().unwrap())
-    }
-
-    fn i32(&mut self) -> i32 {
-        i32::from_be_bytes(self.bytes(4).try_into().unwrap())
-    }
-
-    fn i64(&mut self) -> i64 {
-        i64::from_be_bytes(self.bytes(8).try_into().unwrap())
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.i16();
-        (length >= 0).then(|| String::from_utf8(self.bytes(length as usize).to_vec()).unwrap())
-    }
-
-    fn producer(&mut self) -> (i64, i16) {
-        (self.i64(), self.i16())
-    }
-}
-
-/// Writes them.
-#[derive(Default)]
-struct Reply(Vec<u8>);
-
-impl Reply {
-    fn to(request: &[u8]) -> Reply {
-        Reply(request[4..8].to_vec()) // the same correlation
-    }
-
-    fn i16(&mut self, value: i16) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn i32(&mut self, value: i32) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn i64(&mut self, value: i64) {
-        self.0.extend(value.to_be_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.i16(text.len() as i16);
-        self.0.extend(text.as_bytes());
-    }
 }
 
 impl Door<'_> {
@@ -353,27 +310,18 @@ impl Door<'_> {
         fields.i32();
         let mut shared = self.seen.shared.lock().unwrap();
         let mut reply = Reply::to(request);
-        let topics = fields.i32();
-        reply.i32(topics);
         let mut fault = 0;
-        for _ in 0..topics {
-            reply.text(&fields.text().unwrap());
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                reply.i32(fields.i32());
-                let length = fields.i32();
-                let records = fields.bytes(length as usize);
-                let producer = Fields(&records[43..]).producer();
-                fault = self.fault(shared.transactions.get(&id), producer);
-                reply.i16(fault);
+        each_partition(&mut fields, &mut reply, |_, _, fields, reply| {
+            let length = fields.i32();
+            let records = fields.bytes(length as usize);
+            fault = self.fault(shared.transactions.get(&id), Fields(&records[43..]).producer());
+            reply.i16(fault);
+            reply.i64(0);
+            reply.i64(-1);
+            if version >= 5 {
                 reply.i64(0);
-                reply.i64(-1);
-                if version >= 5 {
-                    reply.i64(0);
-                }
             }
-        }
+        });
         reply.i32(0);
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             transaction.requests.push(request.to_vec());
@@ -390,26 +338,16 @@ impl Door<'_> {
         let fault = self.fault(shared.transactions.get(&id), producer);
         let mut reply = Reply::to(request);
         reply.i32(0);
-        let topics = fields.i32();
-        reply.i32(topics);
         let mut offsets = Vec::new();
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let offset = fields.i64();
-                if version >= 2 {
-                    fields.i32();
-                }
-                let noted = fields.text().unwrap_or_default();
-                offsets.push(((group.clone(), topic.clone(), partition), (offset, noted)));
-                reply.i32(partition);
-                reply.i16(fault);
+        each_partition(&mut fields, &mut reply, |topic, partition, fields, reply| {
+            let offset = fields.i64();
+            if version >= 2 {
+                fields.i32();
             }
-        }
+            let noted = fields.text().unwrap_or_default();
+            offsets.push(((group.clone(), topic.to_owned(), partition), (offset, noted)));
+            reply.i16(fault);
+        });
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             transaction.offsets.extend(offsets);
         }
@@ -421,21 +359,18 @@ impl Door<'_> {
         let producer = fields.producer();
         let commits = fields.bytes(1) == [1];
         let mut shared = self.seen.shared.lock().unwrap();
-        let fault = self.fault(shared.transactions.get(&id), producer);
+        let mut fault = self.fault(shared.transactions.get(&id), producer);
+        let mut brings = false;
         if let Some(transaction) = shared.transactions.get_mut(&id).filter(|_| fault == 0) {
             let Transaction { requests, offsets, .. } =
                 std::mem::replace(transaction, Transaction { producer, ..Transaction::default() });
-            if commits {
-                let mut mock = TcpStream::connect(self.to)?;
-                mock.set_nodelay(true)?;
-                for request in requests {
-                    write_frame(&mut mock, &request)?;
-                    let reply = read_frame(&mut mock)?;
-                    let mut fields = Fields(&reply[8..]);
-                    fields.text();
-                    fields.bytes(8);
-                    assert_eq!(fields.i16(), 0, "the mock does not take what was held");
-                }
+            brings = commits && !requests.is_empty();
+            let spoiled = if brings { self.seen.spoiled.lock().unwrap().take() } else { None };
+            if spoiled.is_some() {
+                fault = WRONG_STATE;
+            }
+            if commits && spoiled != Some(Spoiled::Lost) {
+                self.hand_on(requests)?;
                 shared.offsets.extend(offsets);
                 self.seen.committed.fetch_add(1, SeqCst);
             } else {
@@ -443,13 +378,28 @@ impl Door<'_> {
             }
         }
         drop(shared);
-        if commits {
+        if brings {
             self.seen.step(Step::Committed);
         }
         let mut reply = Reply::to(request);
         reply.i32(0);
         reply.i16(fault);
         Ok(reply.0)
+    }
+
+    /// Gives the mock what was held back.
+    fn hand_on(&self, requests: Vec<Vec<u8>>) -> io::Result<()> {
+        let mut mock = TcpStream::connect(self.to)?;
+        mock.set_nodelay(true)?;
+        for request in requests {
+            write_frame(&mut mock, &request)?;
+            let reply = read_frame(&mut mock)?;
+            let mut fields = Fields(&reply[8..]);
+            fields.text();
+            fields.bytes(8);
+            assert_eq!(fields.i16(), 0, "the mock does not take what was held");
+        }
+        Ok(())
     }
 
     fn offset_fetch(&self, request: &[u8], version: i16, mut fields: Fields<'_>) -> Vec<u8> {
@@ -459,26 +409,16 @@ impl Door<'_> {
         if version >= 3 {
             reply.i32(0);
         }
-        let topics = fields.i32();
-        reply.i32(topics);
-        for _ in 0..topics {
-            let topic = fields.text().unwrap();
-            reply.text(&topic);
-            let parts = fields.i32();
-            reply.i32(parts);
-            for _ in 0..parts {
-                let partition = fields.i32();
-                let found = shared.offsets.get(&(group.clone(), topic.clone(), partition));
-                let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
-                reply.i32(partition);
-                reply.i64(offset);
-                if version >= 5 {
-                    reply.i32(-1);
-                }
-                reply.text(&noted);
-                reply.i16(0);
+        each_partition(&mut fields, &mut reply, |topic, partition, _, reply| {
+            let found = shared.offsets.get(&(group.clone(), topic.to_owned(), partition));
+            let (offset, noted) = found.cloned().unwrap_or((-1, String::new()));
+            reply.i64(offset);
+            if version >= 5 {
+                reply.i32(-1);
             }
-        }
+            reply.text(&noted);
+            reply.i16(0);
+        });
         if version >= 2 {
             reply.i16(0);
         }

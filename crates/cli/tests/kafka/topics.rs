@@ -58,6 +58,22 @@ pub fn committed(folder: &Folder, state: &str) -> u64 {
     commit["of"]["batch"].as_u64().unwrap_or(0)
 }
 
+/// Asks the topic `ask` for a key until the topic `seen` has it.
+pub fn ask_until_seen(broker: &Broker, key: &str) {
+    until("an answer", || {
+        broker.send("ask", 0, 1, key);
+        broker.flush();
+        thread::sleep(Duration::from_millis(100));
+        broker.messages("seen").concat().iter().any(|seen| seen == key).then_some(())
+    });
+}
+
+/// The same with a key that is learned first.
+pub fn learn_until_seen(broker: &Broker, partition: i32, key: &str) {
+    broker.send("train", partition, 1, key);
+    ask_until_seen(broker, key);
+}
+
 #[test]
 fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_once() {
     let broker = Broker::with(&[("train", 3), ("ask", 2), ("seen", 2)]);
@@ -96,6 +112,30 @@ fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_
     broker.create("plain", 1);
     folder.ok(&format!("{line} -o {}", broker.url("plain")));
     assert_eq!(broker.sorted("plain"), in_file);
+}
+
+/// What is fetched before the partitions have queues of their own comes first, however much it is.
+#[test]
+fn messages_that_come_before_the_queues_of_partitions_are_not_passed_over() {
+    let broker = Broker::with(&[("train", 1)]);
+    let folder = Folder::new();
+    let train = keys(100_000, 100_000, 9);
+    write(&broker, "train", 1, &train, 10);
+    // Little is fetched ahead, so that the rest comes while what was fetched first is taken.
+    let line = format!(
+        "stream --train {} --keys 100000 --state run --batch 1e5 --kafka queued.min.messages=20000",
+        broker.url("train")
+    );
+    let held = format!("stream/assigned:{}", folder.path("held").display());
+    let mut child = start_with(&folder, &line, &[("TAMIS_TEST_HOLD_AT", &held)]);
+    until("the assignment", || folder.path("held").exists().then_some(()));
+    thread::sleep(Duration::from_secs(1));
+    fs::remove_file(folder.path("held")).unwrap();
+    let (code, said) = child.said();
+    assert_eq!(code, Some(0), "{said}");
+    folder.write("train.txt", train.join("\n"));
+    folder.ok("build train.txt --keys 100000 -o built.tamis");
+    assert!(folder.read("run/filter.tamis") == folder.read("built.tamis"), "messages were passed over");
 }
 
 #[test]
@@ -144,15 +184,7 @@ fn a_topic_is_followed_while_one_of_its_partitions_is_silent() {
     let mut expected = Vec::new();
     for round in 0..4 {
         let key = format!("k{round}");
-        // The other partition is silent.
-        broker.send("train", 0, round, &key);
-        broker.flush();
-        until("the key is learned", || {
-            broker.send("ask", 0, round, &key);
-            broker.flush();
-            thread::sleep(Duration::from_millis(100));
-            broker.messages("seen")[0].contains(&key).then_some(())
-        });
+        learn_until_seen(&broker, 0, &key); // the other partition is silent
         expected.push(key);
     }
     let (code, said) = end(&mut child);
@@ -173,15 +205,7 @@ fn a_broker_that_goes_away_and_comes_back_is_waited_for() {
         broker.plain_url("seen")
     );
     let mut child = start(&folder, &line);
-    let ask_until_seen = |key: &str| {
-        broker.send("train", 1, 1, key);
-        until("an answer", || {
-            broker.send("ask", 0, 1, key);
-            broker.flush();
-            thread::sleep(Duration::from_millis(100));
-            broker.messages("seen")[0].iter().any(|seen| seen == key).then_some(())
-        });
-    };
+    let ask_until_seen = |key: &str| learn_until_seen(&broker, 1, key);
     ask_until_seen("before");
     broker.mock().cluster.broker_down(-1).unwrap();
     thread::sleep(Duration::from_millis(1500));

@@ -213,14 +213,26 @@ pub(super) fn unanswered(topic: &Address, settings: &Settings, hearing: &Hearing
     }
 }
 
-/// A wait for a broker, in small steps so that it can be heard meanwhile why it does not answer.
+/// Asks a broker until it answers, or has not for too long.
 pub(super) fn ask<T>(
     consumer: &BaseConsumer<Hearing>,
     topic: &Address,
     settings: &Settings,
     question: impl Fn(Duration) -> Result<T, KafkaError>,
 ) -> Result<T> {
-    let deadline = Instant::now() + settings.timeout;
+    let answer = ask_for(consumer, topic, settings, settings.timeout, question)?;
+    answer.ok_or_else(|| unanswered(topic, settings, consumer.context()))
+}
+
+/// Asks a broker for this time, in small steps so that it can be heard meanwhile why it does not answer.
+pub(super) fn ask_for<T>(
+    consumer: &BaseConsumer<Hearing>,
+    topic: &Address,
+    settings: &Settings,
+    time: Duration,
+    question: impl Fn(Duration) -> Result<T, KafkaError>,
+) -> Result<Option<T>> {
+    let deadline = Instant::now() + time;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let answer = question(left.clamp(Duration::from_millis(10), Duration::from_secs(2)));
@@ -231,17 +243,16 @@ pub(super) fn ask<T>(
             }
         }
         match answer {
-            Ok(answer) => return Ok(answer),
-            Err(error) if is_for_now(&error) && (left.is_zero() || consumer.context().shut().is_some()) => {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(error) if !is_for_now(&error) => {
+                let why = format!("{}{}", plain(&error), consumer.context().complaint());
+                return Err(about(topic, BadTopic::Broker(why)));
+            }
+            Err(_) if consumer.context().shut().is_some() => {
                 return Err(unanswered(topic, settings, consumer.context()));
             }
-            Err(error) if is_for_now(&error) => {}
-            Err(error) => {
-                return Err({
-                    let why = format!("{}{}", plain(&error), consumer.context().complaint());
-                    about(topic, BadTopic::Broker(why))
-                });
-            }
+            Err(_) if left.is_zero() => return Ok(None),
+            Err(_) => {}
         }
     }
 }

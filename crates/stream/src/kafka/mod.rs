@@ -14,7 +14,7 @@
 //! only if the answers do. A later run asks the broker for that number. Batches up to it are run
 //! again, where our commit is older, but their answers are not sent again. The transaction is that of
 //! an id which stands in the state folder: whoever begins with it ends the open one of a run that was
-//! killed, and a run that only seemed dead can write no more.
+//! killed, and a run that only seemed dead can write no more. Why each answer comes once: `sink`.
 //!
 //! All but names and settings is behind the feature `kafka`, which needs librdkafka's C sources.
 
@@ -24,6 +24,8 @@ mod client;
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
 mod ends;
+#[cfg(feature = "kafka")]
+mod ledger;
 // Tested in every build, though used with the feature alone.
 #[cfg(any(test, feature = "kafka"))]
 #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
@@ -34,6 +36,8 @@ mod settings;
 pub(super) mod sink;
 #[cfg(feature = "kafka")]
 pub(super) mod source;
+#[cfg(feature = "kafka")]
+mod writer;
 
 pub use self::address::{Address, Field};
 pub use self::refusal::{BadAddress, BadSetting, BadTopic};

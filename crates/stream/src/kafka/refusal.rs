@@ -220,7 +220,7 @@ pub enum BadTopic {
     NoTransaction(String),
     /// Two runs with one state.
     #[error(
-        "the brokers have shut this run out: another run with the same state (or transactional.id) has taken over; if there is none, they failed in between, and the same command resumes"
+        "the brokers have shut this run out: another run with the same state (or transactional.id) has taken over"
     )]
     TakenOver,
     /// Answers that were refused.
