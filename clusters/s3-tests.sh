@@ -161,10 +161,9 @@ refused "permission denied (AccessDenied)" "${reader[@]}" build s3://tamis/all.t
 [[ ! -e none.tamis && ! -e none.tsv && -z $(s3 list out/denied) ]]
 
 echo "on Spark, by s3a: the same bytes, records and counts"
-# The server knows no "100 Continue".
 on=(--on 'local[2]' --python "$PYTHON" "--submit-arg=--driver-class-path=$TAMIS_S3_JARS/*" --submit-arg=--driver-memory=1g)
 for setting in "endpoint=$AWS_ENDPOINT_URL" "endpoint.region=$AWS_REGION" path.style.access=true \
-    connection.expect.continue=false attempts.maximum=3 retry.limit=3; do
+    attempts.maximum=3 retry.limit=3; do
     on+=("--submit-arg=--conf=spark.hadoop.fs.s3a.$setting")
 done
 "$TAMIS" plan s3a://tamis/all.tsv "${recipe[@]}" "${on[@]}" -o s3a://tamis/spark/params.json >/dev/null

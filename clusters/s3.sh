@@ -2,6 +2,18 @@
 # An S3 server that checks signatures and permissions (the Python package moto), with a bucket
 
 port=19000
+# As moto's own program does, but that a request which waits for "100 Continue" gets one of them: the library beneath
+# sends two, and Hadoop's client takes the second for the answer.
+serve='
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, run_simple
+class Handler(WSGIRequestHandler):
+    def handle_expect_100(self):
+        return True
+app = DomainDispatcherApplication(create_backend_app)
+run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=True, request_handler=Handler)
+'
 python=$clusters/tools/moto-$moto/bin/python
 
 up() {
@@ -16,7 +28,7 @@ up() {
     ! runs server || return 0
     # Users are made before it begins to check who asks: six requests.
     start server env INITIAL_NO_AUTH_ACTION_COUNT=6 AWS_DEFAULT_REGION=us-east-1 \
-        "$python" -m moto.server -H 127.0.0.1 -p "$port"
+        "$python" -c "$serve" "$port"
     await 60 "the server answers" listens "$port"
     "$python" - "http://127.0.0.1:$port" >"$home/keys" <<'END' || fail "its users could not be made"
 import json, sys, boto3
