@@ -178,7 +178,7 @@ same spark/built.tamis by-params.tamis
 s3 list spark/known/ | grep -x spark/known/_SUCCESS >/dev/null
 "$TAMIS" filter members.tamis all.tsv --quiet | sort -u >here
 s3 cat spark/known/part- | sort -u | cmp - here
-refused "no-such-bucket" "$TAMIS" build s3a://tamis/all.tsv "${recipe[@]}" "${on[@]}" -o s3a://no-such-bucket/a.tamis
+refused "no such bucket" "$TAMIS" build s3a://tamis/all.tsv "${recipe[@]}" "${on[@]}" -o s3a://no-such-bucket/a.tamis
 [[ -z $(s3 uploads) && -z $(s3 list spark | grep draft) ]]
 
 echo "a server that is killed while a job runs"
