@@ -7,7 +7,7 @@ use clap::Args;
 use tamis::hash::Foreign;
 use tamis::key::{Field, Step};
 use tamis_formats::Layout;
-use tamis_make::files::{self, Mapped};
+use tamis_make::files::Mapped;
 use tamis_make::foreign::{self, Origin, Said, Target};
 use tamis_make::number;
 
@@ -47,20 +47,17 @@ impl OfOthers {
     /// Opens a file of filters, ours or of another system; says what is not in a file of the latter. `keys` may have
     /// steps of their own, which say of what type they are.
     pub fn open(&self, output: &Output, path: &Path, keys: &[Field]) -> Result<(Mapped, Option<Origin>)> {
-        let Some((file, origin)) = foreign::of_others(path, &self.said())? else {
-            return Ok((files::open(path)?, None));
-        };
-        let said = self.funnel.is_some() || keys.iter().any(|field| !field.steps.is_empty());
-        say(output, path, &origin, said);
-        Ok((file, Some(origin)))
+        let (file, origin) = foreign::open_to_ask(path, &self.said())?;
+        if let Some(origin) = &origin {
+            let said = self.funnel.is_some() || keys.iter().any(|field| !field.steps.is_empty());
+            say(output, path, origin, said);
+        }
+        Ok((file, origin))
     }
 
     /// The same of a file of which no keys are asked.
     pub fn open_as_is(&self, path: &Path) -> Result<(Mapped, Option<Origin>)> {
-        match foreign::of_others(path, &self.said())? {
-            Some((file, origin)) => Ok((file, Some(origin))),
-            None => Ok((files::open_as_is(path)?, None)),
-        }
+        Ok(foreign::open_said(path, &self.said())?)
     }
 }
 

@@ -15,6 +15,7 @@ use tamis_make::parallel;
 use tamis_make::rows::{Keyless, Unusable};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
+use tamis_read::remote;
 use tamis_read::{Control, Options, RowResult, Sink, Sources};
 
 /// Why words are not sought in a file.
@@ -173,10 +174,12 @@ fn path_of(name: &[u8]) -> PathBuf {
 }
 
 fn read_one(path: &Path, recipe: &Recipe, question: &Question, control: &Control) -> Result<bool> {
-    let there = path.metadata().map_err(Error::io(path))?;
-    if !there.is_file() {
-        let why = if there.is_dir() { NoDocument::Folder } else { NoDocument::NoFile };
-        return Err(Error::input(path, why));
+    if !remote::is_remote(path) {
+        let there = path.metadata().map_err(Error::io(path))?;
+        if !there.is_file() {
+            let why = if there.is_dir() { NoDocument::Folder } else { NoDocument::NoFile };
+            return Err(Error::input(path, why));
+        }
     }
     let sources = Sources::of(vec![(path.to_owned(), None)], &Options::default(), &recipe.key_columns())?;
     let looking = Looking { maker: Maker::new(recipe), question, has: false };

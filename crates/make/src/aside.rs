@@ -17,7 +17,7 @@ use tempfile::SpooledTempFile;
 use crate::destination::{Destination, Outlet};
 use crate::files::{self, Draft};
 use crate::names::Content;
-use crate::place::folder_of;
+use crate::place::working_folder;
 use crate::rows::BadRows;
 
 /// Bytes that are kept in memory before there is a file for them; and that a thread keeps to itself.
@@ -72,7 +72,7 @@ impl Aside {
         Content::BAD_ROWS.check(path)?;
         let outlet = Outlet::open(&Destination::at(path))?;
         let spill = Spill {
-            records: SpooledTempFile::new_in(IN_MEMORY, folder_of(path)),
+            records: SpooledTempFile::new_in(IN_MEMORY, working_folder(path)),
             length: 0,
             runs: Vec::new(),
             failed: None,

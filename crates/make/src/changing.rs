@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{Help, Refusal};
+use tamis_read::remote;
 
 use crate::pipe;
 use crate::resume::{Lock, Writing, is_at};
@@ -21,6 +22,19 @@ impl Refusal for Replaced {
     }
 }
 
+/// A file that lies elsewhere was to be changed in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "lies elsewhere, where others could change it at the same time: only files of this machine are changed"
+)]
+pub struct Elsewhere;
+
+impl Refusal for Elsewhere {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::Do("change a copy, and put that in its place; or build again")]
+    }
+}
+
 /// Keeps other processes from changing a file while this lives.
 #[derive(Debug)]
 pub struct Changing {
@@ -33,6 +47,9 @@ impl Changing {
     pub fn begin(path: &Path) -> Result<Changing> {
         if pipe::is_stdin(path) {
             return Err(Error::input(path, pipe::Refusal::Changed));
+        }
+        if remote::is_remote(path) {
+            return Err(Error::input(path, Elsewhere));
         }
         if Lock::is_held(path) {
             return Err(Error::input(path, Writing));
@@ -60,6 +77,9 @@ impl Changing {
 
 /// Refuses an output that another process writes or changes, or has as a state.
 pub fn refuse_busy(path: &Path) -> Result<()> {
+    if remote::is_remote(path) {
+        return Ok(()); // whoever completes last
+    }
     let busy = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     if Lock::is_held(path) || cfg!(unix) && path.is_file() && File::open(path).is_ok_and(busy) {
         return Err(Error::input(path, Writing));

@@ -14,6 +14,7 @@ use tamis::params::Params;
 use tamis::whole::{self, Reason};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
+use tamis_read::remote::{self, Upload};
 
 use crate::changing::refuse_busy;
 use crate::failpoint::reach;
@@ -82,8 +83,11 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
 
 /// The same, and the file is not yet in its place.
 pub fn draft(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Draft> {
-    refuse_standard_output(path)?;
-    whole::draft(path, write).map(Draft).map_err(refused)
+    let mut draft = Draft::new(path)?;
+    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
+    write(&mut out).and_then(|()| out.flush()).map_err(Error::io(path))?;
+    drop(out);
+    Ok(draft)
 }
 
 /// Makes sure that the names in a folder last. File systems that cannot are passed over.
@@ -93,29 +97,45 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
 
 /// A file that is being written under a temporary name; dropped, it leaves nothing.
 #[derive(Debug)]
-pub struct Draft(whole::Draft);
+pub struct Draft(To);
+
+#[derive(Debug)]
+enum To {
+    Here(Box<whole::Draft>),
+    /// An unnamed temporary file, and the place elsewhere to which all of it is sent in the end.
+    Elsewhere(File, PathBuf),
+}
 
 impl Draft {
     /// Begins a file that will have this name.
     pub fn new(path: &Path) -> Result<Draft> {
-        refuse_standard_output(path)?;
-        whole::Draft::new(path).map(Draft).map_err(refused)
+        Draft::beside(path, path)
     }
 
     /// The same for a file that belongs to another one: whoever may read that one may read this one.
     pub fn beside(path: &Path, of: &Path) -> Result<Draft> {
         refuse_standard_output(path)?;
-        whole::Draft::beside(path, of).map(Draft).map_err(refused)
+        if remote::is_remote(path) {
+            let file = tempfile::tempfile().map_err(Error::io(std::env::temp_dir()))?;
+            return Ok(Draft(To::Elsewhere(file, path.to_owned())));
+        }
+        whole::Draft::beside(path, of).map(|draft| Draft(To::Here(Box::new(draft)))).map_err(refused)
     }
 
     /// The name that the file will have, as it was given.
     pub fn path(&self) -> &Path {
-        self.0.path()
+        match &self.0 {
+            To::Here(draft) => draft.path(),
+            To::Elsewhere(_, path) => path,
+        }
     }
 
     /// The file itself.
     pub fn file(&mut self) -> &mut File {
-        self.0.file()
+        match &mut self.0 {
+            To::Here(draft) => draft.file(),
+            To::Elsewhere(file, _) => file,
+        }
     }
 
     /// Puts the file in its place.
@@ -127,19 +147,36 @@ impl Draft {
 /// Puts files that belong together in their places, in this order, or none of them: all are on disk before the
 /// first is renamed, and an error between takes back those before. Only a program that is ended from outside
 /// between two of them leaves a new one beside an old one.
+///
+/// Those that lie elsewhere go first: all their bytes are there before the first appears. One that has appeared
+/// is not taken back.
 pub fn finish_all(drafts: impl IntoIterator<Item = Draft>) -> Result<()> {
-    let drafts: Vec<_> = drafts.into_iter().map(|draft| draft.0).collect();
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for draft in drafts {
+        match draft.0 {
+            To::Here(draft) => here.push(*draft),
+            To::Elsewhere(file, path) => {
+                elsewhere.push((Upload::send(&path, &file).map_err(Error::io(&path))?, path));
+            }
+        }
+    }
+    for (upload, path) in elsewhere {
+        upload.complete().map_err(Error::io(path))?;
+    }
     reach("files/written");
-    whole::finish_all_with(drafts, &mut || reach("files/renamed")).map_err(refused)
+    whole::finish_all_with(here, &mut || reach("files/renamed")).map_err(refused)
 }
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        match &mut self.0 {
+            To::Here(draft) => draft.write(bytes),
+            To::Elsewhere(file, _) => file.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        Ok(()) // neither has a buffer
     }
 }
 
@@ -152,6 +189,9 @@ pub fn check(path: &Path) -> Result<()> {
 /// Refuses an output that cannot be written, and leaves it to others whether somebody else has it.
 pub fn check_place(path: &Path) -> Result<()> {
     refuse_standard_output(path)?;
+    if remote::is_remote(path) {
+        return remote::check_output(path).map_err(Error::io(path));
+    }
     whole::check(path).map_err(refused)
 }
 
@@ -275,8 +315,8 @@ pub(crate) fn seal(
 impl Draft {
     /// The digest of a container that was written here.
     pub fn digest(&mut self) -> Result<u128> {
-        let path = self.0.path().to_owned();
-        let map = Map::of(self.0.file()).map_err(Error::io(&path))?;
+        let path = self.path().to_owned();
+        let map = Map::of(self.file()).map_err(Error::io(&path))?;
         Ok(Container::open(map).map_err(Error::file(&path))?.digest())
     }
 }
@@ -360,7 +400,11 @@ impl Write for Length {
 
 /// Opens a container of which keys are asked, or to which they are added.
 pub fn open(path: &Path) -> Result<Mapped> {
-    let container = open_as_is(path)?;
+    to_ask(path, open_as_is(path)?)
+}
+
+/// The same container, of which keys can be asked: the lists and secrets by which they were made are known.
+pub(crate) fn to_ask(path: &Path, container: Mapped) -> Result<Mapped> {
     container.params().common.makes_keys().map_err(Error::file(path))?;
     Ok(container)
 }
@@ -371,28 +415,32 @@ pub fn open_as_is(path: &Path) -> Result<Mapped> {
     if pipe::is_stdin(path) {
         return pipe::open_stdin();
     }
-    let map = file::map(path).map_err(|why| no_map(path, why))?;
-    Container::open(Held::File(map)).map_err(|error| match error {
-        tamis::Error::Magic => match foreign::whose(path) {
-            Some(refusal) => Error::input(path, refusal),
-            None => Error::file(path)(tamis::Error::Magic),
-        },
-        error => Error::file(path)(error),
-    })
+    of_map(path, mapped(path)?)
 }
 
-/// Why a file could not be mapped.
-pub(crate) fn no_map(path: &Path, why: NoMap) -> Error {
-    match why {
+/// Maps a file; one that lies elsewhere is brought here first.
+pub(crate) fn mapped(path: &Path) -> Result<Map> {
+    let map = remote::open(path).map_err(NoMap::Io).and_then(|file| file::map_opened(&file));
+    map.map_err(|why| match why {
         NoMap::Io(error) => Error::io(path)(error),
         NoMap::NotAFile => Error::input(path, Refusal::NotAFile),
         NoMap::Empty => Error::input(path, Refusal::Empty),
-    }
+    })
 }
 
-/// The same, or a filter of another system.
+/// The container in a file that was mapped. Where it is not ours, and it is known whose it is, that is said.
+pub(crate) fn of_map(path: &Path, map: Map) -> Result<Mapped> {
+    if !map.starts_with(&format::MAGIC)
+        && let Some(refusal) = foreign::whose(&map)
+    {
+        return Err(Error::input(path, refusal));
+    }
+    Container::open(Held::File(map)).map_err(Error::file(path))
+}
+
+/// Opens a container, or a filter of another system, of which no keys are asked.
 pub fn open_any(path: &Path) -> Result<Mapped> {
-    if pipe::is_stdin(path) || foreign::is_ours(path)? { open_as_is(path) } else { foreign::open(path) }
+    foreign::open_said(path, &foreign::Said::default()).map(|(file, _)| file)
 }
 
 /// Opens a container of which only its own heavy keys are asked, to be weighed again: where it has some,

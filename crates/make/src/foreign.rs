@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use tamis::bloom;
-use tamis::file::{self, NoMap};
-use tamis::format::{Beside, Extras};
+use tamis::format::{self, Beside, Extras};
 use tamis::hash::{Foreign, Scheme};
 use tamis::key::{Column, Field, Recipe, Step};
 use tamis::params::{Common, GroupParams, Name, Params};
@@ -101,45 +100,43 @@ impl refusal::Refusal for Refusal {
 
 /// Opens a file of filters, ours or of another system, of which keys are asked.
 pub fn open(path: &Path) -> Result<Mapped> {
-    match of_others(path, &Said::default())? {
-        Some((file, _)) => Ok(file),
-        None => files::open(path),
-    }
+    open_to_ask(path, &Said::default()).map(|(file, _)| file)
 }
 
-/// Opens a filter of another system, of which this is said. None where it is not known to be one: it may be ours.
-pub fn of_others(path: &Path, said: &Said) -> Result<Option<(Mapped, Origin)>> {
+/// The same, of which this is said; and where it comes from, if it is of another system.
+pub fn open_to_ask(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
+    let (file, origin) = open_said(path, said)?;
+    Ok((files::to_ask(path, file)?, origin))
+}
+
+/// The same of a file of which no keys are asked.
+pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
     let refused = |refusal| Error::input(path, refusal);
-    if said.layout.is_none() && (pipe::is_stdin(path) || is_ours(path)?) {
-        return if said.steps.is_empty() { Ok(None) } else { Err(refused(Refusal::Ours)) };
+    let ours = |file: Result<Mapped>| match said.steps.is_empty() {
+        true => file.map(|file| (file, None)),
+        false => Err(refused(Refusal::Ours)),
+    };
+    if said.layout.is_none() && pipe::is_stdin(path) {
+        return ours(files::open_as_is(path));
     }
-    let map = file::map(path).map_err(|why| files::no_map(path, why))?;
+    let map = files::mapped(path)?;
     let found = match said.layout {
         Some(layout) => layout.read(&map).map_err(|fault| refused(Refusal::NotThat { layout, fault }))?,
+        None if map.starts_with(&format::MAGIC) => return ours(files::of_map(path, map)),
         None => match tamis_formats::recognise(&map) {
             Ok(Some(found)) => found,
             Err((layout, fault)) => return Err(refused(Refusal::Damaged { layout, fault })),
-            Ok(None) => return Ok(None),
+            Ok(None) => return Ok((files::of_map(path, map)?, None)), // which says that it is not ours
         },
     };
     let origin =
         Origin { layout: found.layout, planned: found.filter.planned.is_some(), beyond: found.beyond };
-    Ok(Some((container(found, said.steps.clone())?, origin)))
-}
-
-/// Whether a file begins like one of ours. One that cannot be read is left to those who say why.
-pub(crate) fn is_ours(path: &Path) -> Result<bool> {
-    match file::map(path) {
-        Ok(map) => Ok(map.starts_with(&tamis::format::MAGIC)),
-        Err(NoMap::Io(error)) => Err(Error::io(path)(error)),
-        Err(_) => Ok(true),
-    }
+    Ok((container(found, said.steps.clone())?, Some(origin)))
 }
 
 /// The refusal of a file that is not ours, where it is known whose it is.
-pub fn whose(path: &Path) -> Option<Refusal> {
-    let map = file::map(path).ok()?;
-    let found = tamis_formats::recognise(&map).ok()??;
+pub(crate) fn whose(file: &[u8]) -> Option<Refusal> {
+    let found = tamis_formats::recognise(file).ok()??;
     Some(Refusal::NotOurs(found.layout))
 }
 

@@ -6,6 +6,8 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tamis_read::remote;
+
 /// The numbers by which the system knows a file: of its device, and on it.
 pub type Number = (u64, u64);
 
@@ -68,6 +70,12 @@ pub fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// Whether anything is under a name, which may be that of a file that lies elsewhere. That it cannot be looked at is
+/// an error, and does not mean that nothing is there.
+pub fn is_there(path: &Path) -> io::Result<bool> {
+    if remote::is_remote(path) { remote::is_there(path) } else { look(path).map(|there| there.is_some()) }
+}
+
 /// The system's name of standard input.
 pub(crate) const STDIN: &str = "/dev/stdin";
 /// That of standard output.
@@ -91,6 +99,12 @@ pub fn descriptor(path: &Path) -> Option<u32> {
 /// The folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The folder for what is put down while a file is made: its own, or, where it lies elsewhere, that of temporary
+/// files.
+pub fn working_folder(path: &Path) -> PathBuf {
+    if remote::is_remote(path) { std::env::temp_dir() } else { folder_of(path).to_owned() }
 }
 
 /// The name of a file without links and `..`, whether it is there or not.

@@ -110,6 +110,8 @@ def test_a_folder_gets_its_name_when_it_is_whole_and_only_if_nothing_has_it(
             "java.net.ConnectException: Call From h/127.0.0.1 to nn:8020 failed on connection exception: refused",
             "nn:8020 does not answer",
         ),
+        ("s3a.UnknownStoreException: `s3a://b/a': getFileStatus on s3a://b/a: NoSuchBucketException", "no such bucket"),
+        ("ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found", "missing (hadoop-aws)"),
         ("UnsupportedFileSystemException: No FileSystem for scheme \"s3a\"", "no file system for s3a://"),
     ],
 )

@@ -20,11 +20,12 @@ use super::detect::BadFormat;
 use super::dialect::Dialect;
 use super::lines::Fault;
 use super::options::Quotes;
-use super::origin::{Counted, Origin, Whole, damaged};
+use super::origin::{Counted, Origin, damaged};
 use super::pace::Pace;
 use super::reader::{Bytes, Compression, fill, fill_until};
 use super::row_ends::RowEnds;
 use crate::refusal::Refusal;
+use crate::remote::{self, Object};
 use crate::{BadRow, Error, Result};
 
 /// How much is read at a time, and how long a row may be.
@@ -193,7 +194,7 @@ impl Feed {
         // Rows of a plain file may begin far behind its beginning.
         let (bytes, skip) = if plain {
             let from = beginning.bytes / PAGE * PAGE;
-            (open_at(path, from as u64, &count)?, beginning.bytes - from)
+            (open_at(path, origin, from as u64, &count)?, beginning.bytes - from)
         } else {
             (open(path, origin, compression, &count)?, beginning.bytes)
         };
@@ -433,10 +434,10 @@ fn open(
 }
 
 /// The bytes of a plain file from this place on. Those before count as read.
-fn open_at(path: &Path, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
-    let file = Whole::open(path, at).map_err(Error::io(path))?;
+fn open_at(path: &Path, origin: &Origin, at: u64, count: &Arc<AtomicU64>) -> Result<Bytes> {
+    let bytes = origin.open_at(path, at)?;
     count.store(at, Relaxed);
-    Ok(Box::new(Counted { bytes: Box::new(file), count: Arc::clone(count) }))
+    Ok(Box::new(Counted { bytes, count: Arc::clone(count) }))
 }
 
 /// Bytes of a line that are shown.
@@ -445,12 +446,17 @@ const SHOWN: usize = 200;
 /// The lines of a text file from this one to that one (from 1), with their numbers, as they stand there;
 /// of long ones the beginning. Nothing of what is no regular file.
 pub(super) fn lines_between(path: &Path, from: u64, to: u64) -> Result<Vec<(u64, Vec<u8>)>> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    if !file.metadata().map_err(Error::io(path))?.is_file() {
-        return Ok(Vec::new());
-    }
+    let mut bytes: Bytes = match remote::is_remote(path) {
+        true => Object::look(path).map_err(Error::io(path))?.read(0),
+        false => {
+            let file = File::open(path).map_err(Error::io(path))?;
+            if !file.metadata().map_err(Error::io(path))?.is_file() {
+                return Ok(Vec::new());
+            }
+            Box::new(file)
+        }
+    };
     let mut magic = [0; 16];
-    let mut bytes: Bytes = Box::new(file);
     let len = fill(&mut bytes, &mut magic).map_err(Error::io(path))?;
     let all: Bytes = Box::new(io::Cursor::new(magic[..len].to_vec()).chain(bytes));
     let mut bytes = match Compression::of(&magic[..len]) {

@@ -1,6 +1,7 @@
 //! The asked columns among those that there are; where one is not, a refusal that helps.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use tamis::key::Column;
 
@@ -103,6 +104,14 @@ pub enum NoColumn {
         "it has a column called \"(file)\"; ask for that as '\"(file)\"', with the quotes, or rename it to ask for the name of the file"
     )]
     FileIsAColumn,
+    /// Two inputs that lie elsewhere have one name.
+    #[error("{} and this one are both called {name:?}, without where they lie: read them by jobs of their own", first.display())]
+    SameFile {
+        /// Their name.
+        name: String,
+        /// The other one.
+        first: PathBuf,
+    },
     /// Messages that are one key each have no columns.
     #[error("each message is one key and has no columns")]
     WholeMessages,

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use crate::reader::Compression;
+use crate::remote::Address;
 
 /// The last part of the name, in lower case, without that of a compression; empty where there is none.
 pub fn extension(path: &Path) -> String {
+    let path = Address::of(path).map_or(path, |address| Path::new(address.without_question()));
     let plain = match Compression::of_name(path) {
         Some(_) => path.with_extension(""),
         None => path.to_owned(),
@@ -31,6 +33,7 @@ mod tests {
             ("..", ""),
             ("a.csv/", "csv"),
             ("a.csv.lz4", "lz4"),
+            ("https://host/a.tsv.gz?t=1.x", "tsv"),
         ] {
             assert_eq!(extension(Path::new(name)), found, "{name}");
         }

@@ -172,7 +172,7 @@ impl Input {
                 return Err(Error::input(path, BadInput::PackedParquet));
             }
             Ok(None) => {
-                let file = ParquetFile::open(&path)?;
+                let file = ParquetFile::open(&path, origin.object())?;
                 explained.columns = file.columns();
                 parquet_rows(file, &asked, &explained.columns)
             }

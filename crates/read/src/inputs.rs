@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 use glob::{MatchOptions, Pattern, PatternError};
 
 use crate::refusal::Refusal;
+use crate::remote::{self, Failure};
 use crate::{Error, Result};
 
 /// Standard input, among paths.
@@ -60,7 +61,9 @@ pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
     for input in inputs {
         let path = Path::new(input);
         // A name that exists is that file, whatever characters it has.
-        if input == STDIN || path.exists() {
+        if remote::is_remote(path) {
+            elsewhere(path, &mut paths)?;
+        } else if input == STDIN || path.exists() {
             add(path, &mut paths)?;
         } else if input.contains(['*', '?', '[']) {
             matches(input, &mut paths)?;
@@ -69,6 +72,30 @@ pub(super) fn expand(inputs: &[String]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(paths)
+}
+
+/// Files that lie elsewhere.
+fn elsewhere(path: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    let found = remote::find(path).map_err(|error| match Failure::of(&error) {
+        Some(Failure::Absent) => Error::input(path, NoInput::Absent),
+        _ => Error::io(path)(error),
+    })?;
+    if found.is_empty() {
+        let folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        return Err(Error::input(path, if folder { NoInput::EmptyFolder } else { NoInput::NoMatch }));
+    }
+    paths.extend(found);
+    Ok(())
+}
+
+/// Whether a name is passed over, as that of a file or a folder.
+pub(super) fn is_hidden(name: &[u8]) -> bool {
+    name.starts_with(b".") || MARKERS.iter().any(|marker| name == marker.as_bytes())
+}
+
+/// Whether a name is that of a file which tamis makes.
+pub(super) fn is_own(name: &[u8]) -> bool {
+    OWN.iter().any(|own| name.ends_with(own))
 }
 
 fn add(path: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
@@ -92,13 +119,13 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
         let entry = entry.map_err(Error::io(folder))?;
         let name = entry.file_name();
         let bytes = name.as_encoded_bytes();
-        if bytes.starts_with(b".") || MARKERS.iter().any(|marker| name == *marker) {
+        if is_hidden(bytes) {
             continue;
         }
         let path = entry.path();
         if entry.file_type().map_err(Error::io(&path))?.is_dir() {
             below(&path, paths)?;
-        } else if OWN.iter().any(|own| bytes.ends_with(own)) {
+        } else if is_own(bytes) {
             continue;
         } else if path.is_file() {
             paths.push(path);

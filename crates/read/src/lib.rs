@@ -80,6 +80,7 @@ pub mod pace;
 pub mod parquet;
 mod reader;
 pub mod refusal;
+pub mod remote;
 pub mod render;
 mod row_ends;
 mod sink;

@@ -1,7 +1,8 @@
 //! The name of the input as a column: every row of it has the same.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use tamis::key::Column;
 
@@ -9,7 +10,9 @@ use crate::aside::BadRecord;
 use crate::bad_row::BadRow;
 use crate::columns::NoColumn;
 use crate::inputs::STDIN;
+use crate::remote::{self, Address};
 use crate::sink::{RowResult, Sink};
+use crate::{Error, Result};
 
 /// Where the name of the input stands among the values that are asked, and what it is.
 pub(super) struct Named {
@@ -52,8 +55,13 @@ impl Named {
 
 /// The name of a file: its path as it was given, with `/` between its parts, and without those that say
 /// nothing (`logs//a`, `./logs/a` and `logs/a` are one file, and one name). What would look like an option
-/// to other programs begins with `./`.
+/// to other programs begins with `./`. Where it lies elsewhere, that is no part of the name: on Spark it is none,
+/// either.
 pub fn name(path: &Path) -> Vec<u8> {
+    if let Some(address) = Address::of(path) {
+        let store = address.store.len();
+        return [b"/", address.without_question()[store..].trim_start_matches('/').as_bytes()].concat();
+    }
     let mut name = Vec::new();
     for part in path.components() {
         if part == Component::CurDir {
@@ -72,6 +80,20 @@ pub fn name(path: &Path) -> Vec<u8> {
         name.splice(..0, *b"./");
     }
     name
+}
+
+/// Refuses inputs of which two have one name, though they lie in different places.
+pub(super) fn refuse_same(paths: &[PathBuf]) -> Result<()> {
+    let mut names = HashMap::new();
+    for path in paths.iter().filter(|path| remote::is_remote(path)) {
+        if let Some(first) = names.insert(name(path), path)
+            && first != path
+        {
+            let name = String::from_utf8_lossy(&name(path)).into_owned();
+            return Err(Error::input(path, NoColumn::SameFile { name, first: first.clone() }));
+        }
+    }
+    Ok(())
 }
 
 /// Puts the name of the input into every row.
@@ -126,9 +148,20 @@ mod tests {
             ("a/../x", "a/../x"),
             ("./-rf", "./-rf"),
             ("-rf", "./-rf"),
+            ("s3://bucket/a/x?.csv", "/a/x?.csv"),
+            ("hdfs:///a/x", "/a/x"),
+            ("https://host/x.csv?token=1", "/x.csv"),
         ] {
             assert_eq!(name(Path::new(path)), named.as_bytes(), "{path}");
         }
+    }
+
+    #[test]
+    fn files_that_lie_in_two_places_and_have_one_name_are_refused() {
+        let same = |paths: &[&str]| refuse_same(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert!(same(&["s3://a/x", "s3://a/y", "s3://a/x", "x", "/x"]).is_ok());
+        let said = same(&["s3://a/x", "s3://b/x"]).unwrap_err().to_string();
+        assert!(said.starts_with("s3://b/x: s3://a/x and this one are both called"), "{said}");
     }
 
     #[test]

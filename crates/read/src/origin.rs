@@ -12,11 +12,14 @@ use super::lines;
 use super::pace::{Flow, Pace};
 use super::reader::{Bytes, Compression, fill_until};
 use crate::bad_input::BadInput;
+use crate::remote::{self, Failure, Object};
 use crate::{Error, LONGEST_ROW, Result};
 
-/// A regular file can be read at any time; everything else is a stream that comes once.
+/// A regular file can be read at any time, also one that lies elsewhere; everything else is a stream that comes
+/// once.
 pub(super) enum Origin {
     File(PathBuf),
+    Remote(Arc<Object>),
     Stream(Stream),
 }
 
@@ -53,6 +56,7 @@ impl Origin {
         };
         match self {
             Origin::File(path) => length(std::fs::metadata(path)),
+            Origin::Remote(object) => Ok(Some(object.len())),
             Origin::Stream(stream) => match &*lock(&stream.state) {
                 State::Kept(file) => length(file.metadata()),
                 _ => Ok(None),
@@ -62,13 +66,21 @@ impl Origin {
 
     /// Whether opening it once more gives the same bytes.
     pub(super) fn is_file(&self) -> bool {
-        matches!(self, Origin::File(_))
+        matches!(self, Origin::File(_) | Origin::Remote(_))
+    }
+
+    /// The file, where it lies elsewhere.
+    pub(super) fn object(&self) -> Option<Arc<Object>> {
+        match self {
+            Origin::Remote(object) => Some(Arc::clone(object)),
+            _ => None,
+        }
     }
 
     /// Whether it has something to read just now, where that can be told.
     pub(super) fn pace(&self) -> Option<&Pace> {
         match self {
-            Origin::File(_) => None,
+            Origin::File(_) | Origin::Remote(_) => None,
             Origin::Stream(stream) => stream.pace.as_ref(),
         }
     }
@@ -76,8 +88,17 @@ impl Origin {
     /// Its bytes from the beginning.
     pub(super) fn open(&self, path: &Path) -> Result<Bytes> {
         match self {
-            Origin::File(path) => Ok(Box::new(Whole::open(path, 0).map_err(Error::io(path))?)),
             Origin::Stream(stream) => stream.open(path),
+            file => file.open_at(path, 0),
+        }
+    }
+
+    /// Its bytes from this place on, where it is a [file](Self::is_file).
+    pub(super) fn open_at(&self, path: &Path, at: u64) -> Result<Bytes> {
+        match self {
+            Origin::File(path) => Ok(Box::new(Whole::open(path, at).map_err(Error::io(path))?)),
+            Origin::Remote(object) => Ok(object.read(at)),
+            Origin::Stream(_) => Err(Error::input(path, BadInput::Spent)),
         }
     }
 }
@@ -158,7 +179,7 @@ impl Read for FromStart {
 }
 
 /// A regular file, of which all is read that was there when it was opened.
-pub(super) struct Whole {
+struct Whole {
     file: File,
     at: u64,
     length: u64,
@@ -166,7 +187,7 @@ pub(super) struct Whole {
 
 impl Whole {
     /// From this place on.
-    pub(super) fn open(path: &Path, at: u64) -> io::Result<Whole> {
+    fn open(path: &Path, at: u64) -> io::Result<Whole> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
         if at > 0 {
@@ -299,6 +320,12 @@ pub(super) fn open<T>(
 ) -> Result<(Origin, Option<Compression>, T)> {
     let Flow { bytes, pace } = match stdin {
         Some(flow) => flow,
+        None if remote::is_remote(path) => {
+            let object = Object::look(path).map_err(Error::io(path))?;
+            let mut head = Head::of(path, object.begin().into())?;
+            let seen = look(&mut head)?;
+            return Ok((Origin::Remote(Arc::new(object)), head.compression, seen));
+        }
         None => {
             let file = File::open(path).map_err(Error::io(path))?;
             if file.metadata().map_err(Error::io(path))?.is_file() {
@@ -331,7 +358,10 @@ pub(super) fn open<T>(
 pub(super) fn damaged(path: &Path, compression: Option<Compression>, source: io::Error) -> Error {
     match compression {
         Some(compression)
-            if source.raw_os_error().is_none() && !NotKept::is(&source) && !WasCut::is(&source) =>
+            if source.raw_os_error().is_none()
+                && !NotKept::is(&source)
+                && !WasCut::is(&source)
+                && Failure::of(&source).is_none() =>
         {
             Error::input(path, BadInput::Damaged { compression, source })
         }

@@ -22,10 +22,11 @@ mod write;
 #[cfg(test)]
 mod write_tests;
 
-use std::fs::File;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
     ParquetStatisticsPolicy,
@@ -46,6 +47,7 @@ pub use self::write::Writer;
 use super::Sink;
 use super::delimited::emptied;
 use crate::refusal::Refusal;
+use crate::remote::{Failure, Object};
 use crate::{Control, Error, Result};
 
 /// Rows that are read together: enough to make the work per batch small, few enough for their
@@ -77,6 +79,8 @@ impl Picked {
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     path: PathBuf,
+    /// Where it lies elsewhere.
+    object: Option<Arc<Object>>,
     length: u64,
     metadata: ParquetMetaData,
     /// The number of rows before each row group.
@@ -84,23 +88,30 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens a file and reads what it says about itself; no rows yet.
-    pub(super) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = File::open(path).and_then(Shared::new).map_err(Error::io(path))?;
-        let broken = |why: Broken| Error::input(path, BadParquet::File(why));
+    /// Opens a file, which lies elsewhere where an object is given, and reads what it says about itself; no rows
+    /// yet.
+    pub(super) fn open(path: &Path, object: Option<Arc<Object>>) -> Result<ParquetFile> {
+        let file = Shared::open(path, object.as_ref()).map_err(Error::io(path))?;
+        let broken = |why: Broken| match why {
+            Broken::Reader(error) => match not_there(error) {
+                Ok(source) => Error::Io { path: path.to_owned(), source },
+                Err(error) => Error::input(path, BadParquet::File(Broken::Reader(error))),
+            },
+            why => Error::input(path, BadParquet::File(why)),
+        };
         footer::check(&file).map_err(broken)?;
         let options = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
         // The reader trusts some numbers of the footer and panics where they do not fit together.
-        let metadata = catch_unwind(|| {
+        let metadata = catch_unwind(AssertUnwindSafe(|| {
             ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(&file)
-        })
+        }))
         .map_err(|_| broken(Broken::Contradiction))?
         .map_err(|error| broken(error.into()))?;
         let first_rows = first_rows(&metadata).map_err(broken)?;
-        Ok(ParquetFile { path: path.to_owned(), length: file.len(), metadata, first_rows })
+        Ok(ParquetFile { path: path.to_owned(), object, length: file.len(), metadata, first_rows })
     }
 
     fn descriptors(&self) -> &[ColumnDescPtr] {
@@ -172,13 +183,20 @@ impl ParquetFile {
     }
 
     fn damaged(&self, column: usize, why: Undecodable) -> Error {
+        let why = match why {
+            Undecodable::Reader(error) => match not_there(error) {
+                Ok(source) => return Error::Io { path: self.path.clone(), source },
+                Err(error) => Undecodable::Reader(error),
+            },
+            why => why,
+        };
         let name = self.descriptors()[column].path().string();
         Error::input(&self.path, BadParquet::Values { name, why })
     }
 
     /// The file, if it is as long as it was.
     fn reopen(&self) -> Result<Shared> {
-        let file = File::open(&self.path).and_then(Shared::new).map_err(Error::io(&self.path))?;
+        let file = Shared::open(&self.path, self.object.as_ref()).map_err(Error::io(&self.path))?;
         if file.len() != self.length {
             return Err(Error::input(&self.path, BadParquet::File(Broken::Changed)));
         }
@@ -193,7 +211,8 @@ impl ParquetFile {
         let mut distinct: Vec<(usize, Column)> = Vec::new();
         for &index in columns {
             if distinct.iter().all(|(known, _)| *known != index) {
-                let column = Column::open(&file, group.column(index), rows, self.kind(index)?)
+                let chunk = group.column(index);
+                let column = Column::open(&file.of(chunk), chunk, rows, self.kind(index)?)
                     .map_err(|why| self.damaged(index, why))?;
                 distinct.push((index, column));
             }
@@ -211,7 +230,7 @@ impl ParquetFile {
         let group = self.metadata.row_group(row_group);
         let file = self.reopen()?;
         let open = |(index, chunk): (usize, &ColumnChunkMetaData)| {
-            let stored = Stored::open(&file, chunk, group.num_rows() as usize);
+            let stored = Stored::open(&file.of(chunk), chunk, group.num_rows() as usize);
             let stored = stored.map_err(|why| self.damaged(index, why))?;
             Ok((stored, Leaf::of(chunk.column_descr())))
         };
@@ -312,6 +331,18 @@ fn give_whole<'c, S: Sink>(
         spare = emptied(values);
     }
     Ok(())
+}
+
+/// That bytes of a file which lies elsewhere could not be had: no damage of the file.
+fn not_there(error: ParquetError) -> Result<std::io::Error, ParquetError> {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(error) if Failure::of(&error).is_some() => Ok(*error),
+            Ok(error) => Err(ParquetError::External(error)),
+            Err(inner) => Err(ParquetError::External(inner)),
+        },
+        other => Err(other),
+    }
 }
 
 /// The number of rows before each row group; checks what is said about them on the way.

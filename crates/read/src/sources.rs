@@ -20,7 +20,7 @@ use crate::row_ends::RowEnds;
 use crate::sink::{Next, Position, Sift, Sink};
 use crate::supply::Inputs;
 use crate::table::{Asked, InTable, Pieces, Table};
-use crate::{Control, Error, Result, chunks, columns, feeder, inputs, ordered};
+use crate::{Control, Error, Result, chunks, columns, feeder, inputs, named, ordered, remote};
 
 /// Inputs that were found, opened and recognised.
 pub struct Sources {
@@ -46,7 +46,11 @@ fn understand(
         let stdin = (path.as_os_str() == inputs::STDIN).then(&stdin);
         Input::understand(path, stdin, options, columns)
     };
-    inputs::expand(inputs)?.into_iter().map(understand).collect()
+    let paths = inputs::expand(inputs)?;
+    if columns.contains(&Column::File) {
+        named::refuse_same(&paths)?;
+    }
+    paths.into_iter().map(understand).collect()
 }
 
 impl Sources {
@@ -74,9 +78,13 @@ impl Sources {
         Ok(Sources { inputs: Vec::new(), sizes: Sizes::default(), table })
     }
 
-    /// The files that these names mean, without opening them; names of nothing bring none.
+    /// The files that these names mean, without opening them; names of nothing bring none. Names of what lies
+    /// elsewhere stay what they are: nobody is asked.
     pub fn named(names: &[String]) -> Vec<PathBuf> {
-        let expanded = names.iter().map(|name| inputs::expand(std::slice::from_ref(name)));
+        let expanded = names.iter().map(|name| match remote::is_remote(Path::new(name)) {
+            true => Ok(vec![PathBuf::from(name)]),
+            false => inputs::expand(std::slice::from_ref(name)),
+        });
         expanded.filter_map(Result::ok).flatten().collect()
     }
 

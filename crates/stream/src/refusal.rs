@@ -102,6 +102,9 @@ pub enum Impossible {
     /// A file behind standard input.
     #[error("standard input is a file, and a later run would read it again from its beginning")]
     FileAsInput,
+    /// An input or output of another machine.
+    #[error("a stream is read from, and written to, files of this machine, sockets and topics")]
+    Elsewhere,
     /// An output that is appended to.
     #[error("what a stream writes is appended, which compressed files do not allow")]
     Appended,
@@ -146,6 +149,7 @@ impl Refusal for Impossible {
             Impossible::ReadAgain(_) => vec![Help::Do("name a place outside of the inputs")],
             Impossible::Compressed => vec![Help::Do("decompress it first (zcat FILE | tamis …)")],
             Impossible::FileAsInput => vec![Help::Do("name the file instead of -")],
+            Impossible::Elsewhere => vec![Help::Do("bring it here first, or build from it")],
             Impossible::Appended => vec![Help::Do("name a file that is not compressed")],
             Impossible::Batch | Impossible::Beside(_) => Vec::new(),
         }

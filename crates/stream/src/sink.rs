@@ -10,7 +10,7 @@ use tamis_make::files::{self, Draft};
 use tamis_make::resume::Appended;
 use tamis_make::{destination, place};
 use tamis_read::error::{Error, Result};
-use tamis_read::{Compression, Control};
+use tamis_read::{Compression, Control, remote};
 
 use super::job::Job;
 use super::kafka;
@@ -107,6 +107,9 @@ impl Target {
     /// Refuses what cannot be written, before anything is.
     pub(super) fn check(&self) -> Result<()> {
         let Some(path) = self.regular() else { return Ok(()) };
+        if remote::is_remote(path) {
+            return Err(Error::input(path, Impossible::Elsewhere));
+        }
         if Compression::of_name(path).is_some() {
             return Err(Error::input(path, Impossible::Appended));
         }

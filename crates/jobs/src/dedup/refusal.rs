@@ -52,6 +52,9 @@ impl refusal::Refusal for Refusal {
 /// Why a file is not the state of this job.
 #[derive(Debug, thiserror::Error)]
 pub enum StateRefusal {
+    /// It, or what it remembers, lies elsewhere.
+    #[error("a state remembers how far files of this machine were read and written, and this lies elsewhere")]
+    Elsewhere,
     /// It has groups.
     #[error("has groups, and a state of dedup remembers one set")]
     Groups,
@@ -114,6 +117,7 @@ impl refusal::Refusal for StateRefusal {
     fn help(&self) -> Vec<Help> {
         let other = Help::Do("name another state");
         match self {
+            StateRefusal::Elsewhere => vec![Help::leave_out(opt::STATE), Help::Do("bring it here first")],
             StateRefusal::Groups | StateRefusal::ByBytes(_) | StateRefusal::Journal { .. } => vec![other],
             StateRefusal::Kind { .. } => vec![Help::Do("name a state of dedup or a blocked filter")],
             StateRefusal::Version { .. } => {

@@ -1,6 +1,6 @@
 //! What is asked of a dedup.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,10 @@ use tamis::key::{Field, Recipe};
 use tamis_read::Format;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
+use tamis_read::remote;
 
 use super::{Hashing, NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
-use crate::dedup::{self, Job, Kept, Remember, Room};
+use crate::dedup::{self, Job, Kept, Remember, Room, StateRefusal};
 use tamis_make::destination::Destination;
 use tamis_make::exact;
 use tamis_make::files::{self, Mapped};
@@ -88,6 +89,7 @@ impl DedupJob {
 
     /// The job that follows from it, beside a state with this recipe.
     pub fn resolve(&self, stored: Option<&Recipe>) -> Result<Job> {
+        self.refuse_state_of_others()?;
         Ok(Job {
             recipe: self.recipe(stored)?,
             inputs: self.inputs.clone(),
@@ -103,6 +105,18 @@ impl DedupJob {
             bad_rows: self.reading.bad_rows()?,
             threads: self.reading.threads()?,
         })
+    }
+
+    /// A state is about files of this machine.
+    fn refuse_state_of_others(&self) -> Result<()> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let inputs = self.inputs.iter().map(Path::new);
+        let outputs = [Some(state), self.output.as_ref(), self.rejected.as_ref()];
+        let named = inputs.chain(outputs.into_iter().flatten().map(PathBuf::as_path));
+        match named.into_iter().find(|path| remote::is_remote(path)) {
+            Some(path) => Err(Error::input(path, StateRefusal::Elsewhere)),
+            None => Ok(()),
+        }
     }
 
     /// The hash, as far as it was chosen. A key alone is one for the state.

@@ -1,11 +1,11 @@
 //! Keys collected from a table or from other files of keys, and written beside their filters.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use tamis::params::Params;
 use tamis_read::error::{Error, Result};
+use tamis_read::remote;
 use tamis_read::{Control, Sources};
 
 use super::layout::MAGIC;
@@ -15,7 +15,7 @@ use super::store::{Store, StoreRecords, Writer};
 use super::{Refusal, path_beside};
 use crate::count::KeyRules;
 use crate::files::{self, Draft, Mapped};
-use crate::place::folder_of;
+use crate::place::working_folder;
 use crate::rows::{Groups, Key, Take};
 use crate::{pipe, place};
 
@@ -54,9 +54,9 @@ pub fn gather(
     filters: &Path,
     control: &Control,
 ) -> Result<Gathered> {
-    let folder = folder_of(filters);
+    let folder = working_folder(filters);
     let sink = || {
-        let sorter = Sorter::new(memory / threads as u64, true, folder);
+        let sorter = Sorter::new(memory / threads as u64, true, &folder);
         let collect = Collect { sorter, failed: None };
         rules.rows(Groups::Known(params), collect)
     };
@@ -77,9 +77,9 @@ pub fn beside(filters: &Path, container: &Mapped) -> Result<Option<Store>> {
         return Ok(None);
     }
     let path = path_beside(filters);
-    match place::look(&path).map_err(Error::io(&path))? {
-        Some(_) => Store::open(filters, container).map(Some),
-        None => Ok(None),
+    match place::is_there(&path).map_err(Error::io(&path))? {
+        true => Store::open(filters, container).map(Some),
+        false => Ok(None),
     }
 }
 
@@ -105,11 +105,11 @@ pub enum Found {
 
 /// What is there; nothing where nothing is.
 pub fn found(path: &Path) -> Result<Option<Found>> {
-    if place::look(path).map_err(Error::io(path))?.is_none() {
+    if !place::is_there(path).map_err(Error::io(path))? {
         return Ok(None);
     }
     let mut first = Vec::new();
-    let file = File::open(path).map_err(Error::io(path))?;
+    let file = remote::open(path).map_err(Error::io(path))?;
     file.take(MAGIC.len() as u64).read_to_end(&mut first).map_err(Error::io(path))?;
     Ok(Some(if first == MAGIC { Found::Keys } else { Found::Other }))
 }
@@ -125,7 +125,7 @@ pub fn write(
     others: &[(&Store, &Params)],
     control: &Control,
 ) -> Result<(Draft, u64)> {
-    let folder = folder_of(filters);
+    let folder = &*working_folder(filters);
     let mut sources = readers(gathered.runs, gathered.memory / 2, true, folder, control)?;
     for (store, of) in others {
         let place = |group: &tamis::params::GroupParams| params.find(&group.group.0).map(|at| at as u32);

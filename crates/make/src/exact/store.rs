@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
+use tamis_read::remote;
 
 use super::layout::{Block, ENTRY, Entry, HEADER, Header, OpenBlock, index};
 use super::runs::{Record, read_exact_at};
@@ -27,7 +28,7 @@ impl Store {
     pub fn open(filters: &Path, container: &Mapped) -> Result<Store> {
         let path = path_beside(filters);
         let refused = |why: Broken| Error::input(&path, why);
-        let mut file = File::open(&path).map_err(|error| match error.kind() {
+        let mut file = remote::open(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::input(&path, Refusal::Absent),
             _ => Error::io(&path)(error),
         })?;

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
@@ -12,28 +13,101 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 
+use crate::remote::Object;
+
 /// A file that several threads read at once. Every read says where: a `File` that is cloned
 /// shares its position with the clones, and the reads of threads would end up in each other's place.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
-    file: Arc<File>,
+    lies: Where,
     length: u64,
 }
 
+#[derive(Debug, Clone)]
+enum Where {
+    Here(Arc<File>),
+    Elsewhere(Arc<Window>),
+}
+
+/// What of a file that lies elsewhere is asked for at once, at most; of its end, what most footers fit into.
+const WINDOW: u64 = 8 << 20;
+const TAIL: u64 = 64 << 10;
+
 impl Shared {
-    pub(super) fn new(file: File) -> io::Result<Shared> {
+    /// Opens a file; where an object is given, it lies elsewhere.
+    pub(super) fn open(path: &Path, object: Option<&Arc<Object>>) -> io::Result<Shared> {
+        if let Some(object) = object {
+            let (length, object) = (object.len(), Arc::clone(object));
+            let begin = length.saturating_sub(TAIL);
+            let window = Window { object, bounds: (begin, length), held: Mutex::default() };
+            return Ok(Shared { lies: Where::Elsewhere(Arc::new(window)), length });
+        }
+        let file = File::open(path)?;
         let length = file.metadata()?.len();
-        Ok(Shared { file: Arc::new(file), length })
+        Ok(Shared { lies: Where::Here(Arc::new(file)), length })
     }
 
-    #[cfg(unix)]
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(&*self.file, buffer, offset)
+    /// The same for those who read this column from its beginning to its end: of a file that lies elsewhere, no
+    /// more comes than the column.
+    pub(super) fn of(&self, chunk: &ColumnChunkMetaData) -> Shared {
+        let Where::Elsewhere(window) = &self.lies else { return self.clone() };
+        let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()).max(0) as u64;
+        let end = start.saturating_add(chunk.compressed_size().max(0) as u64).min(self.length);
+        let window = Window {
+            object: Arc::clone(&window.object),
+            bounds: (start.min(end), end),
+            held: Mutex::default(),
+        };
+        Shared { lies: Where::Elsewhere(Arc::new(window)), length: self.length }
     }
 
-    #[cfg(windows)]
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, offset)
+        match &self.lies {
+            #[cfg(unix)]
+            Where::Here(file) => std::os::unix::fs::FileExt::read_at(&**file, buffer, offset),
+            #[cfg(windows)]
+            Where::Here(file) => std::os::windows::fs::FileExt::seek_read(&**file, buffer, offset),
+            Where::Elsewhere(window) => {
+                let length = self.length.saturating_sub(offset).min(buffer.len() as u64) as usize;
+                buffer[..length].copy_from_slice(&window.part(offset, length)?);
+                Ok(length)
+            }
+        }
+    }
+}
+
+/// A few MiB of a file that lies elsewhere: pages are read one after the other, and the headers of pages by some
+/// bytes.
+#[derive(Debug)]
+struct Window {
+    object: Arc<Object>,
+    /// What will be read begins and ends here.
+    bounds: (u64, u64),
+    /// Where it begins, and what is there.
+    held: Mutex<(u64, Bytes)>,
+}
+
+impl Window {
+    /// These bytes, which the file must have.
+    fn part(&self, offset: u64, length: usize) -> io::Result<Bytes> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = offset + length as u64;
+        let holds = |(start, bytes): &(u64, Bytes)| *start <= offset && end <= start + bytes.len() as u64;
+        if !holds(&held) {
+            let (begin, bound) = self.bounds;
+            // What is read first is the beginning of a column, or some place in the end of the file.
+            let from = if held.1.is_empty() { begin.min(offset) } else { offset };
+            let to = end.max(bound.min(from + WINDOW));
+            if end - from > WINDOW.max(length as u64) {
+                return self.object.part(offset, length);
+            }
+            *held = (from, self.object.part(from, (to - from) as usize)?);
+        }
+        let at = (offset - held.0) as usize;
+        match held.1.get(at..at + length) {
+            Some(_) => Ok(held.1.slice(at..at + length)),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 }
 
@@ -69,6 +143,9 @@ impl ChunkReader for Shared {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(broken(format!("it ends before byte {start} + {length}")));
+        }
+        if let Where::Elsewhere(window) = &self.lies {
+            return Ok(window.part(start, length)?);
         }
         let mut buffer = Vec::with_capacity(length);
         ReadFrom { file: self.clone(), offset: start }.take(length as u64).read_to_end(&mut buffer)?;

@@ -108,7 +108,7 @@ impl Sink for Rows {
 }
 
 fn scan(path: &Path, columns: &[usize]) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
-    let file = ParquetFile::open(path)?;
+    let file = ParquetFile::open(path, None)?;
     let mut rows = Rows::default();
     let control = Control::default();
     for group in 0..file.row_groups() {
@@ -254,7 +254,7 @@ fn intervals_and_repeated_columns_are_refused_with_the_reason() {
     assert!(message(scan(file.path(), &[0])).contains("\"span\" is an interval"));
     assert!(message(scan(file.path(), &[2])).contains("\"tags.list.element\" is repeated"));
     assert_eq!(texts(file.path(), 1), ["x"]);
-    let opened = ParquetFile::open(file.path()).unwrap();
+    let opened = ParquetFile::open(file.path(), None).unwrap();
     assert!(opened.check(0).is_err() && opened.check(1).is_ok() && opened.check(2).is_err());
 }
 
@@ -270,7 +270,7 @@ fn nulls_and_columns_in_structures_are_found() {
             Chunk(Data::Int32(vec![9]), Some(vec![2, 0, 3, 1])),
         ]],
     );
-    let opened = ParquetFile::open(file.path()).unwrap();
+    let opened = ParquetFile::open(file.path(), None).unwrap();
     assert_eq!(opened.columns(), ["name", "user.id", "user.home.zip"]);
     assert_eq!(texts(file.path(), 0), ["a", "", "-", "d"]);
     assert_eq!(texts(file.path(), 1), ["1", "-", "2", "3"]);
@@ -369,7 +369,7 @@ fn threads_may_scan_row_groups_at_once() {
     let groups: Vec<(Vec<Chunk>, Vec<_>)> = (0..8).map(|i| everything(i * 5_000, (i + 1) * 5_000)).collect();
     let (chunks, expected): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
     let file = write(EVERYTHING, WriterProperties::builder().set_data_page_row_count_limit(100), &chunks);
-    let opened = &ParquetFile::open(file.path()).unwrap();
+    let opened = &ParquetFile::open(file.path(), None).unwrap();
     std::thread::scope(|scope| {
         for (group, expected) in expected.iter().enumerate() {
             scope.spawn(move || {
@@ -415,7 +415,7 @@ fn a_scan_stops_when_asked_to() {
     control.stop();
     let mut rows = Rows::default();
     let result =
-        ParquetFile::open(file.path()).unwrap().scan(0, &Picked::Texts(vec![0]), &mut rows, &control);
+        ParquetFile::open(file.path(), None).unwrap().scan(0, &Picked::Texts(vec![0]), &mut rows, &control);
     assert!(matches!(result, Err(Error::Interrupted)));
 }
 
@@ -426,7 +426,7 @@ fn what_is_no_parquet_file_is_refused() {
         std::fs::write(file.path(), content).unwrap();
         assert!(message(scan(file.path(), &[])).contains("not a Parquet file"), "{content}");
     }
-    assert!(matches!(ParquetFile::open(Path::new("no such file")), Err(Error::Io { .. })));
+    assert!(matches!(ParquetFile::open(Path::new("no such file"), None), Err(Error::Io { .. })));
 }
 
 /// A file without rows whose schema is these groups, each with this many children.
@@ -455,7 +455,7 @@ fn a_schema_that_would_exhaust_memory_or_stack_is_refused() {
     let file = NamedTempFile::new().unwrap();
     let open = |children: &[i32]| {
         std::fs::write(file.path(), schema_only(children)).unwrap();
-        ParquetFile::open(file.path()).map(|_| ()).unwrap_err().to_string()
+        ParquetFile::open(file.path(), None).map(|_| ()).unwrap_err().to_string()
     };
     assert!(open(&[1, i32::MAX]).contains("claims more columns"));
     assert!(open(&[2, 0]).contains("claims more columns"));
@@ -468,7 +468,7 @@ fn a_schema_that_would_exhaust_memory_or_stack_is_refused() {
 /// Reads all that can be read of a file that may be damaged.
 fn read_all(bytes: &[u8], file: &NamedTempFile) -> Result<()> {
     std::fs::write(file.path(), bytes).unwrap();
-    let opened = ParquetFile::open(file.path())?;
+    let opened = ParquetFile::open(file.path(), None)?;
     for column in 0..opened.columns().len() {
         for group in 0..opened.row_groups() {
             opened.scan(group, &Picked::Texts(vec![column]), &mut Rows::default(), &Control::default())?;

@@ -255,7 +255,7 @@ proptest! {
             .set_write_batch_size(page);
         let (before, after) = rows.split_at(cut.min(rows.len()));
         write(&from, &[before, after], properties.build());
-        let file = ParquetFile::open(&from).unwrap();
+        let file = ParquetFile::open(&from, None).unwrap();
         let whole = whole_rows(&file, &[0, 1]).unwrap();
         prop_assert_eq!(whole.len(), rows.len());
 
@@ -270,7 +270,7 @@ proptest! {
         let (model, found) = (shown(&from), shown(&to));
         let model: Vec<&String> = (0..model.len()).filter(|row| picked(*row)).map(|row| &model[row]).collect();
         prop_assert_eq!(found.iter().collect::<Vec<_>>(), model);
-        let copy = ParquetFile::open(&to).unwrap();
+        let copy = ParquetFile::open(&to, None).unwrap();
         prop_assert!(copy.schema().unwrap().takes(&schema));
         prop_assert_eq!(whole_rows(&copy, &[]).unwrap().concat(), kept);
     }
@@ -300,7 +300,7 @@ fn a_nested_file_with_a_changed_byte_is_copied_or_refused_without_a_panic() {
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (at / 2 % 8);
         fs::write(&path, &changed).unwrap();
-        match ParquetFile::open(&path).and_then(|file| whole_rows(&file, &[])) {
+        match ParquetFile::open(&path, None).and_then(|file| whole_rows(&file, &[])) {
             Ok(_) => read += 1,
             Err(_) => refused += 1,
         }

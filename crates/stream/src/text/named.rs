@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tamis_read::error::Result;
+use tamis_read::error::{Error, Result};
+use tamis_read::remote;
 
 use crate::kafka;
 use crate::net::Address;
@@ -33,6 +34,9 @@ impl Named {
                 (Some(address), _) => Named::Socket(address?),
                 (_, Some(topic)) => Named::Kafka(topic?),
                 _ if input == "-" => Named::Stdin,
+                _ if remote::is_remote(Path::new(input)) => {
+                    return Err(Error::input(input, Impossible::Elsewhere));
+                }
                 _ if special(Path::new(input)) => Named::Pipe(input.into()),
                 _ => continue,
             };

@@ -242,7 +242,14 @@ pub enum NoMap {
 /// # Errors
 /// Where it cannot be read, or cannot be a tamis file.
 pub fn map(path: &Path) -> Result<Map, NoMap> {
-    let file = std::fs::File::open(path).map_err(NoMap::Io)?;
+    map_opened(&std::fs::File::open(path).map_err(NoMap::Io)?)
+}
+
+/// Maps a file that is open.
+///
+/// # Errors
+/// As [`map`].
+pub fn map_opened(file: &std::fs::File) -> Result<Map, NoMap> {
     let metadata = file.metadata().map_err(NoMap::Io)?;
     if !metadata.is_file() {
         return Err(NoMap::NotAFile);
@@ -250,7 +257,7 @@ pub fn map(path: &Path) -> Result<Map, NoMap> {
     if metadata.len() == 0 {
         return Err(NoMap::Empty);
     }
-    Map::of(&file).map_err(NoMap::Io)
+    Map::of(file).map_err(NoMap::Io)
 }
 
 /// Says which file something is wrong with.

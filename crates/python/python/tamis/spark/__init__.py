@@ -5,7 +5,8 @@
 >>> small = filter_df(big_df, users, key="user_id")                      # doctest: +SKIP
 
 Needs pyspark 3.5 or later with pyarrow, and this package where the executors run; ``docs/spark.md`` of the
-project shows how to ship it. The functions take DataFrames of a classic session, not of Spark Connect.
+project shows how to ship it. DataFrames of Spark Connect (``sc://…``) are built from, planned for, counted, tested and
+filtered as those of a classic session are; streams need a classic one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import tamis
 from tamis import Params, Sketch, _tamis
 from tamis._sketch import HashKey, make_known, params_as_json, warned_of_build
 from tamis.spark import _tasks
-from tamis.spark._session import active, explained, session_of, ship, sketch_of, temporary_file
+from tamis.spark._session import active, explained, is_connect, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
 
 Fields = Union[str, Sequence[str], None]
@@ -238,8 +238,13 @@ def _of_rows(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reducers(spark: Any) -> int:
     """A power of two near the number of cores."""
-    cores = max(1, min(256, spark.sparkContext.defaultParallelism))
+    # By Spark Connect nobody tells the number of cores.
+    cores = _CORES if is_connect(spark) else max(1, min(256, spark.sparkContext.defaultParallelism))
     return int(1 << (cores - 1).bit_length())
+
+
+# Cores that are taken for what there is, where nobody tells.
+_CORES = 16
 
 
 def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Counter:
@@ -317,6 +322,8 @@ def _partitions(rows: Any) -> int:
     """About how many tasks rows have, found without a job."""
     if rows.isStreaming:
         return 0
+    if is_connect(rows):
+        return 32 * _FAN_IN  # many, as below
     query = rows._jdf.queryExecution()
     plan = query.executedPlan()
     if plan.getClass().getSimpleName() != "AdaptiveSparkPlanExec":
@@ -334,6 +341,8 @@ def local_parts(df: Any, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _at_once(spark: Any) -> int:
     """The bytes that a job is to give back: so few that all of them may be here, and a part of what is allowed."""
+    if is_connect(spark):
+        return 32 << 20  # results come in parts, and the limit is the server's
     text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
     allowed = int(spark._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text))  # 0 is no limit
     return min(32 << 20, allowed // 4 or 32 << 20)

@@ -26,10 +26,25 @@ _SHIP = (
 )
 
 
+def is_connect(session: Any) -> bool:
+    """Whether a session, or what is of it, is one of Spark Connect: its driver is on another machine, and no part of it
+    is at hand here."""
+    return "connect" in type(session).__module__.split(".")
+
+
+def classic_session_of(df: Any) -> Any:
+    """The session of a DataFrame, for what needs its driver here."""
+    spark = session_of(df)
+    if is_connect(spark):
+        raise tamis.Error(
+            "this DataFrame belongs to Spark Connect, by which tables are built from, tested and filtered; streams need "
+            "a classic session"
+        )
+    return spark
+
+
 def session_of(df: Any) -> Any:
     """The session of a DataFrame, where it can serve."""
-    if "connect" in type(df).__module__.split("."):
-        raise tamis.Error("this DataFrame belongs to Spark Connect, which cannot ship files: use a classic session")
     if not hasattr(df, "mapInArrow"):
         found = type(df).__module__.partition(".")[0]
         if found == "pyspark":
@@ -139,8 +154,7 @@ def ship(spark: Any, sketch: Sketch) -> Shipped:
     """Sends a file to all executors, once for each content."""
     file = sketch._file
     digest = _named(file)
-    context = spark.sparkContext
-    known = (context.applicationId, digest)
+    known = (str(spark.session_id) if is_connect(spark) else spark.sparkContext.applicationId, digest)
     if known not in _shipped:
         name = f"tamis-{digest}.tamis"
         place = temporary_file(name)
@@ -148,7 +162,10 @@ def ship(spark: Any, sketch: Sketch) -> Shipped:
             os.link(file.path or "", place)
         if not _has(place, digest):
             sketch.save(place)
-        context.addFile(place)
+        if is_connect(spark):
+            spark.addArtifacts(place, file=True)
+        else:
+            spark.sparkContext.addFile(place)
         _shipped[known] = name
     return Shipped(_shipped[known])
 

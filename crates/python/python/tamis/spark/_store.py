@@ -204,6 +204,8 @@ _MEANINGS = (
         "the quota of a folder of HDFS is used up: {0}; nothing was put in the place of the output",
     ),
     (r"(?:AccessControlException|AccessDeniedException): ([^\n]*)", "Hadoop refuses it: {0}"),
+    (r"UnknownStoreException|NoSuchBucketException", "no such bucket"),
+    (r"S3AFileSystem not found", "Hadoop has no file system for s3a:// here: its jars are missing (hadoop-aws)"),
     (r"No FileSystem for scheme \"?(\w+)", "Hadoop has no file system for {0}:// here: its jars are missing"),
     (
         r"ConnectException: Call From \S+ to (\S+) failed on connection exception|Call From \S+ to (\S+) failed",

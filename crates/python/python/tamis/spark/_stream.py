@@ -33,7 +33,7 @@ from tamis.spark._batch import (
     with_codes,
 )
 from tamis.spark._files import Folder
-from tamis.spark._session import active, explained, session_of, temporary_file
+from tamis.spark._session import active, classic_session_of, explained, temporary_file
 from tamis.spark._tasks import Carried, Contains, Estimates
 
 _NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
@@ -135,7 +135,7 @@ def train_stream(
         for one, value in locals().items()
         if one not in ("df", "state", "params", "checkpoint", "trigger", "name", "range_bytes")
     }
-    session_of(df)  # refuses what is none
+    classic_session_of(df)  # refuses what is none, and Connect
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.build builds of it")
     given = {**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}
@@ -338,7 +338,7 @@ def query_stream(
     >>> query_stream(asked, "hdfs:///state/ips", key="ip", answer=answer, checkpoint="hdfs:///asked")  # doctest: +SKIP
     """
     make_known(hash_key)
-    spark = session_of(df)
+    spark = classic_session_of(df)
     if not df.isStreaming:
         raise ValueError("this DataFrame is no stream: tamis.spark.filter_df filters it")
     known = _State(spark, state)
