@@ -211,7 +211,9 @@ fn values_that_are_none_are_refused_by_name() {
         (json!({"kind": "cuckoo"}), "kind: unknown kind \"cuckoo\"", false),
         (
             json!({"hash": "md5"}),
-            "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\" or \"polynomial\", not \"md5\"",
+            "hash: it is \"xxh3\" or \"siphash\" or \"murmur3\" or \"polynomial\" or \"spark-v1\" or \"spark-v2\" or \
+             \"guava-64\" or \"guava-32\" or \"hadoop-murmur\" or \"hadoop-jenkins\" or \"dcso\" or \"datasketches\" or \
+             \"redis\", not \"md5\"",
             false,
         ),
         (json!({"bad_rows": "drop"}), "bad_rows: it is \"fail\" or \"skip\", not \"drop\"", false),
