@@ -5,7 +5,7 @@
 //! come, in parts that are asked for ahead; of Parquet only what is needed. What is read as a whole (filters,
 //! parameters) comes into an unnamed temporary file. Outputs are [sent](Upload) whole.
 //!
-//! An [`Object`] remembers what it was when it was first looked at: whoever reads it again, and finds another in
+//! An `Object` remembers what it was when it was first looked at: whoever reads it again, and finds another in
 //! its place, is told.
 //!
 //! All but names is behind the feature `cloud`, which builds clients of S3, HTTP and HDFS.
