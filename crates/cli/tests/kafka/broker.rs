@@ -20,6 +20,7 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 
 use crate::mock::Mock;
+use crate::servers;
 use crate::support::{PATIENCE, until};
 
 /// Brokers, and topics of a test's own.
@@ -75,6 +76,9 @@ impl Broker {
     pub fn real(topics: &[(&str, i32)]) -> Broker {
         let servers =
             real_servers().expect("TAMIS_KAFKA names real brokers: eval \"$(./cluster env kafka)\"");
+        if env::var_os("TAMIS_KAFKA_HOME").is_some() {
+            servers::start(); // those that a test which failed has left dead
+        }
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("test-{}-{}-", std::process::id(), NUMBER.fetch_add(1, SeqCst));
         Broker::at(Ok(servers), prefix, topics)
