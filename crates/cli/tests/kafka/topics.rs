@@ -114,18 +114,15 @@ fn what_is_learned_of_a_topic_is_what_build_learns_of_its_keys_and_answers_come_
     assert_eq!(broker.sorted("plain"), in_file);
 }
 
-/// What is fetched before the partitions have queues of their own comes first, however much it is.
-#[test]
-fn messages_that_come_before_the_queues_of_partitions_are_not_passed_over() {
+/// Learns a topic of this many keys, whose messages come while the run stands between its assignment and the queues of
+/// the partitions: none of them may be passed over.
+fn learn_what_comes_before_the_queues(count: u64, settings: &str) {
     let broker = Broker::with(&[("train", 1)]);
     let folder = Folder::new();
-    let train = keys(100_000, 100_000, 9);
+    let train = keys(count, count, 9);
     write(&broker, "train", 1, &train, 10);
-    // Little is fetched ahead, so that the rest comes while what was fetched first is taken.
-    let line = format!(
-        "stream --train {} --keys 100000 --state run --batch 1e5 --kafka queued.min.messages=20000",
-        broker.url("train")
-    );
+    let line =
+        format!("stream --train {} --keys 100000 --state run --batch 1e5 {settings}", broker.url("train"));
     let held = format!("stream/assigned:{}", folder.path("held").display());
     let mut child = start_with(&folder, &line, &[("TAMIS_TEST_HOLD_AT", &held)]);
     until("the assignment", || folder.path("held").exists().then_some(()));
@@ -136,6 +133,18 @@ fn messages_that_come_before_the_queues_of_partitions_are_not_passed_over() {
     folder.write("train.txt", train.join("\n"));
     folder.ok("build train.txt --keys 100000 -o built.tamis");
     assert!(folder.read("run/filter.tamis") == folder.read("built.tamis"), "messages were passed over");
+}
+
+/// Little is fetched ahead, so that the rest comes while what was fetched first is taken.
+#[test]
+fn messages_that_come_before_the_queues_of_partitions_are_not_passed_over() {
+    learn_what_comes_before_the_queues(100_000, "--kafka queued.min.messages=20000");
+}
+
+/// The end of the partition is heard of before its messages are taken.
+#[test]
+fn a_partition_that_comes_whole_before_its_queue_is_read_whole() {
+    learn_what_comes_before_the_queues(500, "");
 }
 
 #[test]

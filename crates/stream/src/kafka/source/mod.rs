@@ -259,7 +259,7 @@ impl Source for Topic<'_> {
                 let end = self.ends.get(&part.id)?;
                 return Some(part.lag(end.end?, end.reached));
             }
-            Some(if part.ended { part.waiting.len() as u64 } else { part.lag(part.high, None) })
+            Some(if part.is_over() { part.waiting.len() as u64 } else { part.lag(part.high, None) })
         };
         self.parts.iter().map(of_part).sum::<Option<u64>>().map(Lag::Messages)
     }

@@ -47,6 +47,12 @@ impl Part {
         Part { id, queue, early, waiting, place, read: from, high, ended, at_end, failure: None }
     }
 
+    /// Whether nothing more comes of it. Its end may be heard of before messages are taken that came before there was
+    /// the queue.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended && self.early.is_empty()
+    }
+
     /// Messages that wait to be taken, of a partition that ends there. Offsets that have no message count, too, as
     /// long as they are before us.
     pub(super) fn lag(&self, end: u64, reached: Option<u64>) -> u64 {

@@ -118,7 +118,7 @@ impl Topic<'_> {
                 if let Some((count, at)) = part.waiting.take_while(usize::MAX, fits, records) {
                     part.place = Some(at);
                     self.arrivals.push(number, count);
-                } else if !part.waiting.is_empty() || part.read >= to || part.ended {
+                } else if !part.waiting.is_empty() || part.read >= to || part.is_over() {
                     if self.settings.lost == Lost::GoOn {
                         part.place = Some(to); // how many are missing is counted when the batch is whole
                         break;
@@ -143,7 +143,7 @@ impl Topic<'_> {
                         return Err(failure);
                     }
                     let part = &self.parts[number];
-                    if part.ended {
+                    if part.is_over() {
                         break;
                     }
                     let read = part.read;
@@ -151,7 +151,7 @@ impl Topic<'_> {
                     // Messages that are no records are not worth a wait.
                     let part = &self.parts[number];
                     if part.read == read && part.waiting.is_empty() && part.failure.is_none() {
-                        missing |= !part.ended;
+                        missing |= !part.is_over();
                         break;
                     }
                 }
