@@ -75,7 +75,7 @@ lose_node_with() {
     echo "no $1 ran" >&2
     return 1
 }
-# Starts the DataNode anew, with these settings.
+# Starts the DataNode again, with these settings.
 restart_datanode() {
     kill -9 "$(cat "$TAMIS_YARN/datanode.pid")"
     if (($#)); then

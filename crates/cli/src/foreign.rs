@@ -123,21 +123,6 @@ impl To {
     }
 }
 
-/// The scheme in which a new filter is made for a target.
-pub fn scheme(target: Target) -> Foreign {
-    match target {
-        Target::Scheme(scheme) => scheme,
-        Target::Layout(layout) => match layout {
-            Layout::Spark => Foreign::SparkV2 { seed: 0 },
-            Layout::Guava => Foreign::Guava64,
-            Layout::Hadoop | Layout::HadoopCounting => Foreign::HadoopMurmur,
-            Layout::Dcso => Foreign::Dcso,
-            Layout::DataSketches => Foreign::DataSketches { seed: 9001 },
-            Layout::Redis => Foreign::Redis,
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,7 +33,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
     let (words, _) = (fields.u32_le()?, fields.u32_le()?);
     let bits = bits(64 * u64::from(words))?;
     let words = match flags & EMPTY != 0 {
-        // So few bytes for so many bits are the one place where a small file could ask for much memory.
+        // An empty filter has no bytes for its bits: here alone a small file could ask for much memory.
         true if words > MOST_EMPTY => return Err(Fault::Bits(bits)),
         true => {
             fields.exactly(0)?;

@@ -1,6 +1,9 @@
 //! The fields of a file, one after the other, and what is checked of every filter.
 
+use std::borrow::Cow;
+
 use tamis::bloom::MOST_HASHES;
+use tamis::hash::Foreign;
 use tamis::sizing::MOST_BITS;
 
 use crate::{Failure, Fault, Filter, Layout, Unwritable};
@@ -82,6 +85,12 @@ pub(crate) fn words_le(bytes: &[u8]) -> Vec<u64> {
         u64::from_le_bytes(all)
     };
     bytes.chunks(8).map(word).collect()
+}
+
+/// A filter whose bits are all of these words, the highest byte of each first, and of which nothing else is recorded.
+pub(crate) fn of_words(scheme: Foreign, hashes: u32, words: &[u8]) -> Result<Filter<'static>, Fault> {
+    let (bits, words) = (bits(8 * words.len() as u64)?, Cow::Owned(words_be(words)));
+    Ok(Filter { scheme, bits, hashes, words, planned: None, added: None })
 }
 
 /// That no bit is set beyond the last.

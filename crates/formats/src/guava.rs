@@ -6,12 +6,11 @@
 //!
 //! The funnel, which turns an object into bytes, is not in the file: who reads it must know it.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use tamis::hash::Foreign;
 
-use crate::fields::{Fields, bits, hashes, within, words_be};
+use crate::fields::{Fields, hashes, of_words, within};
 use crate::{Failure, Fault, Filter};
 
 pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
@@ -24,14 +23,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
     let hashes = hashes(fields.byte()?).map_err(|_| Fault::Other)?;
     let words = u64::try_from(fields.i32_be()?).map_err(|_| Fault::Other)?;
     let bytes = fields.exactly(8 * words).map_err(|_| Fault::Other)?; // two bytes are no beginning
-    Ok(Filter {
-        scheme,
-        bits: bits(64 * words)?,
-        hashes,
-        words: Cow::Owned(words_be(bytes)),
-        planned: None,
-        added: None,
-    })
+    of_words(scheme, hashes, bytes)
 }
 
 pub(crate) fn write(filter: &Filter<'_>, out: &mut dyn Write) -> Result<(), Failure> {

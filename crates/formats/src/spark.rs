@@ -7,12 +7,11 @@
 //!
 //! A filter has 64 bits for each word: bits that were asked for are rounded up, and positions are modulo all of them.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use tamis::hash::Foreign;
 
-use crate::fields::{Fields, bits, hashes, within, words_be};
+use crate::fields::{Fields, hashes, of_words, within};
 use crate::{Failure, Fault, Filter};
 
 pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
@@ -28,14 +27,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
     };
     let words = u64::try_from(fields.i32_be()?).map_err(|_| Fault::Other)?;
     let bytes = fields.exactly(8 * words)?;
-    Ok(Filter {
-        scheme,
-        bits: bits(64 * words)?,
-        hashes,
-        words: Cow::Owned(words_be(bytes)),
-        planned: None,
-        added: None,
-    })
+    of_words(scheme, hashes, bytes)
 }
 
 pub(crate) fn write(filter: &Filter<'_>, out: &mut dyn Write) -> Result<(), Failure> {

@@ -143,17 +143,7 @@ fn cut_and_forged_files_are_refused() {
 /// A filter of each layout, of keys that no file has, comes back as it was.
 #[test]
 fn what_is_written_is_read_again() {
-    for scheme in [
-        Foreign::SparkV1,
-        Foreign::SparkV2 { seed: -7 },
-        Foreign::Guava64,
-        Foreign::Guava32,
-        Foreign::HadoopMurmur,
-        Foreign::HadoopJenkins,
-        Foreign::Dcso,
-        Foreign::DataSketches { seed: 9001 },
-        Foreign::Redis,
-    ] {
+    for scheme in Foreign::ALL.into_iter().chain([Foreign::SparkV2 { seed: -7 }]) {
         for keys in [0u64, 1, 1000] {
             let choice = Choice::new(Kind::Bloom, Scheme::Foreign(scheme));
             let shape = choice.shape_for_rate(keys.max(1), 0.01).unwrap();

@@ -185,6 +185,19 @@ impl Target {
         }
     }
 
+    /// The scheme with which a new filter is made for it: of several, the one that its system takes today.
+    pub fn scheme(self) -> Foreign {
+        match self {
+            Target::Scheme(scheme) => scheme,
+            Target::Layout(Layout::Spark) => Foreign::SparkV2 { seed: 0 },
+            Target::Layout(Layout::Guava) => Foreign::Guava64,
+            Target::Layout(Layout::Hadoop | Layout::HadoopCounting) => Foreign::HadoopMurmur,
+            Target::Layout(Layout::Dcso) => Foreign::Dcso,
+            Target::Layout(Layout::DataSketches) => Foreign::DATASKETCHES,
+            Target::Layout(Layout::Redis) => Foreign::Redis,
+        }
+    }
+
     fn takes(self, scheme: Foreign) -> bool {
         match self {
             Target::Layout(layout) => Layout::of(scheme) == layout,

@@ -20,7 +20,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -256,15 +255,6 @@ impl Recipe {
     /// keywords of a record. [`keywords_of`] takes both apart.
     pub fn keys_have_parts(&self) -> bool {
         !self.has_key_each() && (self.of_keywords() || self.key.len() > 1)
-    }
-
-    /// A key as people read it: the value of which the last step made bytes, where they can be turned back.
-    pub fn shown<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
-        let last = if let [field] = &self.key[..] { field.steps.last() } else { None };
-        match last.and_then(|step| typed::back(step, key)) {
-            Some(text) => Cow::Owned(text.into_bytes()),
-            None => Cow::Borrowed(key),
-        }
     }
 
     /// Whether a key is just the value of one column, where that [is present](is_present).

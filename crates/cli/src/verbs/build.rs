@@ -16,7 +16,7 @@ use tamis_read::Error;
 
 use super::{convert, inspect, understood};
 use crate::arguments::{ByHand, Counting, Keys, Kinds, Piped, Reading, Records, Sizes, memory, share};
-use crate::foreign::{self, To};
+use crate::foreign::To;
 use crate::show::{Output, usage, wrong};
 use crate::spark::{self, Cluster, Where};
 use crate::{notes, progress};
@@ -175,7 +175,7 @@ impl Build {
         }
         let folder = tempfile::tempdir()?;
         let own = folder.path().join("filter.tamis");
-        let hash = Some(HashName::Foreign(foreign::scheme(target)));
+        let hash = Some(HashName::Foreign(target.scheme()));
         let kinds = request::Kinds { hash, ..request.kinds };
         let request = BuildJob { kinds, output: Some(own.clone()), ..request };
         let request::Build { job, .. } = request.resolve().map_err(wrong)?;

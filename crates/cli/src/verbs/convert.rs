@@ -5,10 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::Recipe;
-use tamis::params::Name;
 use tamis_make::files::{self, Mapped};
 use tamis_make::foreign::{self, Target};
-use tamis_make::groups;
 use tamis_make::names::Content;
 use tamis_read::Error;
 
@@ -66,14 +64,7 @@ impl Convert {
                 inspect::written(output, &self.output)
             }
             To::Other(target) => {
-                let group = match &self.group {
-                    None => None,
-                    Some(name) => {
-                        let name = Name(name.as_encoded_bytes().to_vec());
-                        let at = groups::find(file.params(), &name);
-                        Some(at.map_err(|refusal| Error::input(&self.file, refusal))?)
-                    }
-                };
+                let group = super::group_at(&self.file, &file, self.group.as_deref())?;
                 write(output, (&self.file, &file), group, target, &self.output)
             }
         }

@@ -7,12 +7,11 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tamis::counting::MOST;
-use tamis::params::Name;
 use tamis_jobs::classes;
 use tamis_jobs::inspect::{self as as_data, Group, State, Summary};
 use tamis_make::foreign::Origin;
 use tamis_make::text::{printable, visible_lines};
-use tamis_make::{exact, files, groups, number};
+use tamis_make::{exact, files, number};
 use tamis_read::Error;
 use tamis_report::contents;
 
@@ -80,14 +79,7 @@ impl Inspect {
     /// Shows it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         let (file, origin) = self.others.open_as_is(&self.file)?;
-        let only = match &self.group {
-            None => None,
-            Some(name) => {
-                let name = Name(name.as_encoded_bytes().to_vec());
-                let at = groups::find(file.params(), &name);
-                Some(at.map_err(|refusal| Error::input(&self.file, refusal))?)
-            }
-        };
+        let only = super::group_at(&self.file, &file, self.group.as_deref())?;
         if let Some(path) = &self.raw_bits {
             let at = match (only, &file.params().groups[..]) {
                 (Some(at), _) => at,

@@ -29,13 +29,16 @@ mod understood;
 mod verify;
 mod windows;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
-use tamis_make::{files, pipe, place};
-use tamis_read::Sources;
+use tamis::params::Name;
+use tamis_make::files::{self, Mapped};
+use tamis_make::{groups, pipe, place};
+use tamis_read::{Error, Sources};
 
 use crate::arguments::Reading;
 use crate::interrupt::Manner;
@@ -102,6 +105,13 @@ impl<'v> Named<'v> {
     fn and_tables(self, tables: &'v [String]) -> Named<'v> {
         Named { tables, ..self }
     }
+}
+
+/// Where the group of this name stands in a file; none where none is named.
+fn group_at(path: &Path, file: &Mapped, name: Option<&OsStr>) -> Result<Option<usize>> {
+    let Some(name) = name else { return Ok(None) };
+    let found = groups::find(file.params(), &Name(name.as_encoded_bytes().to_vec()));
+    Ok(Some(found.map_err(|refusal| Error::input(path, refusal))?))
 }
 
 impl Verb {

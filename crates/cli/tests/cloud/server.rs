@@ -18,9 +18,9 @@ pub struct Served {
     pub status: Option<&'static str>,
     /// It does not say how long it is.
     pub no_length: bool,
-    /// The first answers end after this many bytes, so many of them.
+    /// How many of the first answers are cut off, and after how many bytes.
     pub cut: Option<(usize, usize)>,
-    /// It becomes another file after so many answers.
+    /// After this number of answers it becomes another file.
     pub replaced_after: Option<usize>,
 }
 

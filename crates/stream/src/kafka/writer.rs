@@ -131,7 +131,7 @@ impl<'a> Writer<'a> {
             KafkaError::Transaction(said) if said.txn_requires_abort() => Some(Trouble::Broken(error)),
             KafkaError::Transaction(said) if said.is_fatal() => Some(Trouble::Dead(error)),
             _ if is_for_now(&error) => None,
-            // Not what it expects, after an error that came between: to begin anew is always right.
+            // Not what it expects, after an error that came between: to begin again is always right.
             KafkaError::Transaction(said) if matches!(said.code(), State | Conflict) => {
                 Some(Trouble::Dead(error))
             }
@@ -141,17 +141,23 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// What a broker's answer to something means that was begun then; none where it is to be tried again.
+    fn heard(&self, done: Result<(), KafkaError>, since: Instant) -> Option<Result<(), Trouble>> {
+        self.producer.poll(Duration::ZERO);
+        let Err(error) = done else { return Some(Ok(())) };
+        match self.judge(error) {
+            Some(trouble) => Some(Err(trouble)),
+            None => (since.elapsed() > self.patience()).then(|| Err(self.silence())),
+        }
+    }
+
     /// Does something again until the broker has answered, or has not for too long.
     fn persist(&self, mut step: impl FnMut(Duration) -> Result<(), KafkaError>) -> Result<(), Trouble> {
         let since = Instant::now();
         loop {
             let done = step(STEP);
-            self.producer.poll(Duration::ZERO);
-            let Err(error) = done else { return Ok(()) };
-            match self.judge(error) {
-                Some(trouble) => return Err(trouble),
-                None if since.elapsed() > self.patience() => return Err(self.silence()),
-                None => {}
+            if let Some(ended) = self.heard(done, since) {
+                return ended;
             }
         }
     }
@@ -247,12 +253,8 @@ impl<'a> Writer<'a> {
                     }
                 }
             };
-            self.producer.poll(Duration::ZERO);
-            let Err(error) = done else { return Ok(()) };
-            match self.judge(error) {
-                Some(trouble) => return Err(trouble),
-                None if since.elapsed() > self.patience() => return Err(self.silence()),
-                None => {}
+            if let Some(ended) = self.heard(done, since) {
+                return ended;
             }
         }
     }

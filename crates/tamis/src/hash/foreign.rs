@@ -60,9 +60,12 @@ impl Foreign {
         Foreign::HadoopMurmur,
         Foreign::HadoopJenkins,
         Foreign::Dcso,
-        Foreign::DataSketches { seed: 9001 },
+        Foreign::DATASKETCHES,
         Foreign::Redis,
     ];
+
+    /// That of DataSketches with the seed that its sketches usually have.
+    pub const DATASKETCHES: Foreign = Foreign::DataSketches { seed: 9001 };
 
     /// The same with this seed; none where it has none, or not such a one.
     pub fn with_seed(self, seed: u64) -> Option<Foreign> {

@@ -3,11 +3,10 @@
 //! A Bloom filter of Java knows no text "42": it was given the number, or characters of 16 bits. So the last step of
 //! a key can be the type that it has there.
 
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::str::FromStr;
 
-use super::{Step, whole};
+use super::whole;
 use crate::hash::xxh64;
 
 /// The seed of the function `xxhash64` in Spark.
@@ -39,20 +38,6 @@ fn number<N: FromStr>(value: &[u8]) -> Option<N> {
     core::str::from_utf8(whole(value)).ok()?.parse().ok()
 }
 
-/// The text of the bytes that [`int`], [`long`] or [`utf16`] made, for messages.
-pub(super) fn back(step: &Step, bytes: &[u8]) -> Option<String> {
-    match step {
-        Step::Int => bytes.try_into().ok().map(|bytes| i32::from_le_bytes(bytes).to_string()),
-        Step::Long => bytes.try_into().ok().map(|bytes| i64::from_le_bytes(bytes).to_string()),
-        Step::Utf16 => {
-            let units: Vec<u16> =
-                bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
-            Some(String::from_utf16_lossy(&units))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,15 +56,5 @@ mod tests {
             assert_eq!(int(wrong), None, "{wrong:?}");
         }
         assert_eq!(utf16(b"\xff"), None);
-    }
-
-    #[test]
-    fn what_is_shown_of_a_key_is_its_value() {
-        for (step, value) in
-            [(Step::Int, "-7"), (Step::Long, "9223372036854775807"), (Step::Utf16, "naïve 𝄞")]
-        {
-            let key = step.apply(value.as_bytes()).unwrap();
-            assert_eq!(back(&step, &key).as_deref(), Some(value));
-        }
     }
 }
