@@ -33,32 +33,46 @@ java_of() {
 }
 
 up() {
+    prepare
+    up_hdfs
+    java_of ResourceManager 384
+    start resourcemanager "${daemon[@]}"
+    local number
+    for number in 1 2; do
+        node "$number"
+        start "nodemanager$number" "${daemon[@]}"
+    done
+    hdfs_answers
+    await 60 "the ResourceManager answers" listens "$manager"
+    await 90 "both NodeManagers are registered" nodes_are 2
+}
+
+# Jars, and files that say what runs where.
+prepare() {
     [[ -x $python ]] || fail "there is no $python: ./check --only python makes it, or TAMIS_CLUSTER_PYTHON names another"
     "$python" -c 'import pyspark' || fail "$python has no package pyspark"
-    local folder number
+    local folder
     folder=$(jars "hadoop-$hadoop-mapreduce" org.apache.hadoop:hadoop-{common,hdfs,yarn-client}:"$hadoop" \
         org.apache.hadoop:hadoop-yarn-server-{resourcemanager,nodemanager,timelineservice}:"$hadoop" \
         org.apache.hadoop:hadoop-mapreduce-client-{app,jobclient,shuffle}:"$hadoop" \
         org.apache.hadoop:hadoop-streaming:"$hadoop_streaming")
     configure "$folder"
+}
+
+up_hdfs() {
     [[ -e $home/name/current ]] || "$home/bin/java-of-hadoop" -Xmx256m \
-        org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >>"$logs/yarn-format.log" 2>&1 ||
-        fail "the NameNode was not formatted; see $logs/yarn-format.log"
+        org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >>"$logs/$name-format.log" 2>&1 ||
+        fail "the NameNode was not formatted; see $logs/$name-format.log"
     java_of NameNode 384
     start namenode "${daemon[@]}"
     java_of DataNode 256
     start datanode "${daemon[@]}"
-    java_of ResourceManager 384
-    start resourcemanager "${daemon[@]}"
-    for number in 1 2; do
-        node "$number"
-        start "nodemanager$number" "${daemon[@]}"
-    done
+}
+
+hdfs_answers() {
     await 60 "the NameNode answers" listens "$rpc"
     await 90 "HDFS takes files" "$home/bin/hdfs" dfs -mkdir -p "/user/$me" /tmp
     await 60 "HDFS has a DataNode" hdfs_is_whole
-    await 60 "the ResourceManager answers" listens "$manager"
-    await 90 "both NodeManagers are registered" nodes_are 2
 }
 
 hdfs_is_whole() { "$home/bin/hdfs" dfsadmin -report -live | grep -q 'Live datanodes (1)'; }

@@ -257,6 +257,11 @@ fn master(text: &str) -> Result<String, String> {
         || ["spark://", "k8s://"].iter().any(|start| text.len() > start.len() && text.starts_with(start));
     match known {
         true => Ok(text.to_owned()),
+        false if text.starts_with("sc://") => Err(
+            "a server of Spark Connect runs no job of the command line: in Python, tamis.spark takes its \
+                 DataFrames; or give the master of its cluster"
+                .into(),
+        ),
         false => Err("give local[4], spark://HOST:PORT, yarn or k8s://…, as to spark-submit --master".into()),
     }
 }
@@ -356,6 +361,7 @@ mod tests {
         for text in ["", "locl[2]", "local[2", "spark://", "host:7077", "yarn-client"] {
             assert!(master(text).is_err(), "{text}");
         }
+        assert!(master("sc://host:15002").is_err_and(|said| said.contains("Spark Connect")));
     }
 
     #[test]

@@ -285,8 +285,14 @@ impl<'a> Writer<'a> {
 
     /// In words, where no other transaction can help.
     pub(super) fn worded(&self, trouble: Trouble) -> Error {
+        use RDKafkaErrorCode::{MessageTimedOut, OperationTimedOut};
         match trouble {
-            Trouble::Broken(error) | Trouble::Dead(error) => self.failed(&error),
+            Trouble::Broken(error) | Trouble::Dead(error) => match error.rdkafka_error_code() {
+                Some(OperationTimedOut | MessageTimedOut) => {
+                    silent(&self.address, &self.settings, self.producer.context())
+                }
+                _ => self.failed(&error),
+            },
             Trouble::Failed(error) => error,
         }
     }

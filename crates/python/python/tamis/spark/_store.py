@@ -125,10 +125,15 @@ class Store:
 
     def read(self, name: str) -> Optional[bytes]:
         """A small file; None if there is none."""
+        from py4j.protocol import Py4JJavaError
+
         system, path = self.find(name)
-        if not system.exists(path):
-            return None
-        stream = system.open(path)
+        try:
+            stream = system.open(path)
+        except Py4JJavaError as error:  # it may be removed at any time: asking first would not help
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return None
+            raise
         try:
             return bytes(stream.readAllBytes())
         finally:
