@@ -588,7 +588,7 @@ def test_a_mark_that_is_removed_while_it_is_opened_hides_no_sketch_of_hadoop(
 
         def open(self, path: Any) -> Any:
             # The next batch is committed when all that was asked before has been answered.
-            known.folder._fs = self.system
+            del store.find
             (tmp_path / "state" / "empty-0123456789ab-000000000000").unlink()
             _learned(tmp_path / "state", 1, ["a"])
             return self.system.open(path)
@@ -596,7 +596,12 @@ def test_a_mark_that_is_removed_while_it_is_opened_hides_no_sketch_of_hadoop(
         def __getattr__(self, name: str) -> Any:
             return getattr(self.system, name)
 
-    known.folder._fs = Later(known.folder._fs)
+    def find(name: str) -> tuple[Any, Any]:
+        system, path = Store.find(store, name)
+        return Later(system), path
+
+    store = known.folder._store
+    store.find = find
     assert known.last() == (1, "0123456789ab", "sketch-0123456789ab-000000000001.tamis")
 
 
