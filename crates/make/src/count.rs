@@ -154,6 +154,11 @@ impl Take for See<'_> {
         }
     }
 
+    #[inline]
+    fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        self.keys.see_all(group, hashes); // without bytes, there are no keywords
+    }
+
     fn reads_bytes(&self) -> bool {
         self.keywords.is_some()
     }
@@ -190,9 +195,9 @@ pub fn distinct_keys(
             keyword_logs.push(log);
         }
     }
-    let Seen { keys, estimated, pairs } = book.close(logs, rows.len(), threads)?;
+    let Seen { keys, estimated, pairs } = book.close(logs, rows.len())?;
     let keywords = match &of_keywords {
-        Some(book) => Some(book.close(keyword_logs, rows.len(), threads)?),
+        Some(book) => Some(book.close(keyword_logs, rows.len())?),
         None => None,
     };
     let order = in_order(grouped, numbering, &rows);

@@ -18,3 +18,5 @@ pub use crate::arch::cpu::prefetch;
 #[cfg(feature = "std")]
 pub use crate::arch::map::Map;
 pub use crate::arch::map::Words;
+#[cfg(feature = "file")]
+pub use crate::arch::map::roomy;

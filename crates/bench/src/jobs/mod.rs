@@ -1,6 +1,7 @@
 //! `jobs`: whole commands, with their start, on data that is made for them and removed.
 
 mod bare;
+mod counted;
 mod data;
 mod growth;
 mod limit;
@@ -25,7 +26,12 @@ pub struct Jobs {
     #[arg(long, default_value = "target/release/tamis")]
     tamis: PathBuf,
     /// Only some of them
-    #[arg(long, value_delimiter = ',', value_enum, default_value = "ratings,lines,growth,sieve,streams")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "ratings,lines,counted,growth,sieve,streams"
+    )]
     only: Vec<Part>,
     /// Keys of the file with one key per line
     #[arg(long, value_parser = crate::count, default_value = "20M")]
@@ -50,6 +56,8 @@ enum Part {
     Ratings,
     /// One key per line
     Lines,
+    /// The same without the number of keys
+    Counted,
     /// The same for more and more rows
     Growth,
     /// Lines through a filter
@@ -74,6 +82,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
             Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
             Part::Sieve => ("sieve", sieve::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
             Part::Streams => ("streams", streams::run(&jobs.tamis, jobs.lines, &data)?),
+            Part::Counted => ("counted", counted::run(&jobs.tamis, &jobs.rows, &data)?),
             Part::Growth => ("growth", growth::run(&jobs.tamis, &jobs.rows, &data)?),
         };
         results.insert(name.into(), result);

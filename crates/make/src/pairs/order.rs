@@ -1,15 +1,9 @@
-//! Puts records in the order of their hashes.
+//! Finds equal records, and puts records in the order of their hashes.
 //!
-//! Hashes are spread evenly over all numbers: their first bits tell about where each belongs. Of hashes that are
-//! not, each round looks at other bits, and after the last a sort that compares does the rest.
-
-use std::sync::{Mutex, PoisonError};
-
-use tamis_read::Control;
-use tamis_read::error::Result;
+//! Hashes are spread evenly over all numbers: their bits tell about where each belongs. Of hashes that are not,
+//! which strangers may choose, no table is searched for long, and a sort that compares does the rest.
 
 use super::record::Record;
-use crate::parallel;
 
 /// Fewer records are sorted by comparing them.
 const FEW: usize = 32;
@@ -20,64 +14,54 @@ const MOST_BITS: u32 = 12;
 /// After this many bits, what is left is sorted by comparing.
 const LAST_BIT: u32 = 44;
 
-/// Records of a part, about: they fit in a cache while they are put in order.
-const PART: usize = 1 << 14;
+/// Steps in a table for each record: with hashes that are spread evenly there is less than one.
+const STEPS: usize = 8;
 
-/// The records of some lists in order, each once: in parts that follow each other.
-pub(super) fn in_parts<R: Record>(
-    lists: Vec<Vec<R>>,
-    threads: usize,
-    control: &Control,
-) -> Result<Vec<Vec<R>>> {
-    let records: usize = lists.iter().map(Vec::len).sum();
-    let bits = (records / PART + 1).next_power_of_two().ilog2().min(MOST_BITS);
-    let lists: Vec<_> = lists.into_iter().map(Mutex::new).collect();
-    let heaps = parallel::each(threads, lists.len(), |list| {
-        control.check()?;
-        let mut list = std::mem::take(&mut *lists[list].lock().unwrap_or_else(PoisonError::into_inner));
-        let ends = heap_in_place(&mut list, bits);
-        Ok((list, ends))
-    })?;
-    parallel::each(threads, 1 << bits, |part| {
-        control.check()?;
-        let of_part = heaps.iter().map(|(list, ends)| {
-            let start = if part == 0 { 0 } else { ends[part - 1] };
-            &list[start..ends[part]]
-        });
-        let mut records = of_part.collect::<Vec<_>>().concat();
-        let mut ordered = records.clone();
-        spread(&mut records, &mut ordered, bits);
-        ordered.dedup();
-        Ok(ordered)
-    })
+/// The records of some lists, each once, in no order. The first `done` bits of their hashes are the same in all.
+pub(super) fn once<'a, R: Record>(
+    lists: impl Iterator<Item = &'a [R]> + Clone,
+    kept: &mut Vec<R>,
+    table: &mut Vec<u32>,
+    done: u32,
+) {
+    let records: usize = lists.clone().map(<[R]>::len).sum();
+    let bits = (4 * records).next_power_of_two().ilog2().clamp(1, 31);
+    let last = (1 << bits) - 1;
+    table.clear();
+    table.resize(last + 1, 0); // the place of a record among those that are kept, from 1 on
+    kept.clear();
+    kept.reserve(records);
+    let mut steps = STEPS * records;
+    for record in lists.clone().flatten() {
+        let mut at = (record.spread(done) >> (64 - bits)) as usize;
+        loop {
+            match table[at] {
+                0 => {
+                    kept.push(*record);
+                    table[at] = kept.len() as u32;
+                    break;
+                }
+                other if kept[other as usize - 1] == *record => break,
+                _ => at = (at + 1) & last,
+            }
+            if steps == 0 {
+                kept.clear();
+                lists.for_each(|list| kept.extend_from_slice(list));
+                kept.sort_unstable();
+                return kept.dedup();
+            }
+            steps -= 1;
+        }
+    }
 }
 
-/// Puts records in order and leaves each once; up to `sorted`, they are so already.
-pub(super) fn put_in_order<R: Record>(list: &mut Vec<R>, sorted: usize) {
-    let mut fresh = list[sorted..].to_vec();
-    spread(&mut list[sorted..], &mut fresh, 0);
-    fresh.dedup();
-    if sorted == 0 {
-        list.clear();
-        return list.extend_from_slice(&fresh);
-    }
-    // From the end, so that nothing is overwritten before it is in its place.
-    let (mut old, mut new, mut place) = (sorted, fresh.len(), list.len());
-    while old > 0 && new > 0 {
-        let (held, next) = (list[old - 1], fresh[new - 1]);
-        let (later, earlier) = (next < held, held < next);
-        place -= 1;
-        list[place] = if earlier { next } else { held };
-        old -= usize::from(!earlier);
-        new -= usize::from(!later);
-    }
-    place -= new;
-    list[place..place + new].copy_from_slice(&fresh[..new]);
-    list.drain(old..place);
+/// Puts records in order. The first `done` bits of their hashes are the same in all.
+pub(super) fn in_order<R: Record>(records: &mut Vec<R>, room: &mut Vec<R>, done: u32) {
+    room.clone_from(records);
+    spread(room, records, done);
 }
 
-/// Puts all records of `from` in order into `to`, which is as long. The first `done` bits of their hashes are
-/// the same in all. What `from` has afterwards means nothing.
+/// Puts all records of `from` in order into `to`, which is as long. What `from` has afterwards means nothing.
 fn spread<R: Record>(from: &mut [R], to: &mut [R], done: u32) {
     if from.len() <= FEW || done >= LAST_BIT {
         to.copy_from_slice(from);
@@ -115,64 +99,4 @@ fn heap<R: Record>(from: &[R], to: &mut [R], done: u32, bits: u32) -> Vec<usize>
         *end += 1;
     }
     ends
-}
-
-/// Moves records into heaps by the first bits of their hashes, and tells the end of each.
-fn heap_in_place<R: Record>(list: &mut [R], bits: u32) -> Vec<usize> {
-    let heap = |record: R| record.hash().checked_shr(64 - bits).unwrap_or(0) as usize;
-    let mut ends = vec![0; 1 << bits];
-    list.iter().for_each(|record| ends[heap(*record)] += 1);
-    let mut next = Vec::with_capacity(ends.len());
-    let mut before = 0;
-    for end in &mut ends {
-        next.push(before);
-        before += *end;
-        *end = before;
-    }
-    for here in 0..ends.len() {
-        while next[here] < ends[here] {
-            let mut record = list[next[here]];
-            loop {
-                let to = heap(record);
-                let place = next[to];
-                next[to] += 1;
-                record = std::mem::replace(&mut list[place], record);
-                if to == here {
-                    break;
-                }
-            }
-        }
-    }
-    ends
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::record::Pair;
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn records_are_put_in_order_each_once_however_their_hashes_lie(
-            hashes in prop::collection::vec((any::<u64>(), 0..64u32, 0..3u32), 0..3000),
-            cut in 0..3000usize,
-        ) {
-            // Some hashes share their first bits, or all of them.
-            let mut list: Vec<Pair> =
-                hashes.iter().map(|&(hash, shift, group)| Pair::new(group, hash >> shift)).collect();
-            let mut expected = list.clone();
-            expected.sort();
-            expected.dedup();
-            let cut = cut.min(list.len());
-            list[..cut].sort();
-            let mut first = list[..cut].to_vec();
-            first.dedup();
-            let sorted = first.len();
-            first.extend_from_slice(&list[cut..]);
-            put_in_order(&mut first, sorted);
-            prop_assert_eq!(first, expected);
-        }
-    }
 }

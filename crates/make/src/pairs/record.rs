@@ -11,6 +11,8 @@ pub(super) trait Record: Copy + Ord + Send + Sync + 'static {
     fn hash(self) -> u64;
     /// 0 where there are no groups.
     fn group(self) -> u32;
+    /// A number that is spread evenly over all, where that of the hash is, after its first `done` bits.
+    fn spread(self, done: u32) -> u64;
     fn encode(self, out: &mut Vec<u8>);
     fn decode(bytes: &[u8]) -> Self;
 }
@@ -28,6 +30,11 @@ impl Record for u64 {
 
     fn group(self) -> u32 {
         0
+    }
+
+    #[inline]
+    fn spread(self, done: u32) -> u64 {
+        self << done
     }
 
     fn encode(self, out: &mut Vec<u8>) {
@@ -82,6 +89,12 @@ impl Record for Pair {
 
     fn group(self) -> u32 {
         self.group
+    }
+
+    /// Keys that are in many groups are not all in one place.
+    #[inline]
+    fn spread(self, done: u32) -> u64 {
+        (self.hash << done) ^ u64::from(self.group).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     fn encode(self, out: &mut Vec<u8>) {

@@ -22,13 +22,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Writes records that stand in order.
-    pub(super) fn of<R: Record>(records: &[R], folder: &Path) -> Result<Run> {
-        let mut writer = RunWriter::new(folder)?;
-        writer.push(records)?;
-        writer.finish()
-    }
-
     /// Records among which are all with a hash from `low` to `high`: the first, and the end.
     pub(super) fn span(&self, low: u64, high: u64) -> (u64, u64) {
         let first = self.index.partition_point(|&hash| hash < low).saturating_sub(1) as u64;

@@ -3,6 +3,7 @@ use std::collections::{BTreeSet, HashSet};
 use proptest::prelude::*;
 use tamis::hash::xxh3;
 
+use super::book::{MOST_RUNS, Shelves, lock, most_of};
 use super::*;
 
 /// What is seen of these keys by threads that take them in turns.
@@ -14,7 +15,7 @@ fn seen(keys: &[(u32, u64)], grouped: Grouped, limit: usize, memory: u64, thread
         logs[i % threads].see(group, hash);
     }
     let groups = keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0);
-    book.close(logs, groups, threads).unwrap()
+    book.close(logs, groups).unwrap()
 }
 
 /// The same as another counter has it, which holds all in memory.
@@ -105,8 +106,34 @@ fn an_estimate_does_not_depend_on_where_it_is_made() {
 fn runs_that_are_many_are_merged_and_open_files_stay_few() {
     let control = Control::default();
     let book = Book::new(Grouped::No, usize::MAX, 0, 1, &control);
+    let Shelves::Hashes(shelf) = &book.shelves else { panic!("hashes alone") };
+    let most = most_of::<u64>(0, 1) as u64;
     let mut log = book.log();
-    (0..LEAST as u64 * 100).for_each(|i| log.see(0, hash(i % (LEAST as u64 * 50))));
-    assert!(book.shelf.lock().unwrap().runs.len() <= MOST_RUNS);
-    assert_eq!(book.close(vec![log], 1, 1).unwrap().keys, [LEAST as u64 * 50]);
+    (0..most * 100).for_each(|i| log.see(0, hash(i % (most * 50))));
+    let runs = lock(shelf).runs.len();
+    assert!((2..=MOST_RUNS).contains(&runs), "{runs}");
+    assert_eq!(book.close(vec![log], 1).unwrap().keys, [most * 50]);
+}
+
+/// Two threads that each see half of the keys know together that there are too many, and nothing goes to disk.
+#[test]
+fn more_keys_than_are_counted_exactly_are_known_from_all_threads() {
+    let (control, limit) = (Control::default(), 100_000);
+    let memory = 2_000_000;
+    assert!(limit < most_of::<u64>(memory / 8 * 7, 2) / 8 * 7);
+    let book = Book::new(Grouped::No, limit, memory as u64, 2, &control);
+    let mut logs = [book.log(), book.log()];
+    (0..400_000).for_each(|i| logs[i % 2].see(0, hash(i as u64)));
+    assert!(logs.iter().all(|log| log.estimating));
+    let Shelves::Hashes(shelf) = &book.shelves else { panic!("hashes alone") };
+    assert!(lock(shelf).runs.is_empty() && lock(shelf).parts.records() == 0);
+}
+
+/// Keys of one hash after the other, and hashes that meet in one place of a table: neither takes long.
+#[test]
+fn hashes_that_meet_in_one_place_are_counted_too() {
+    let keys: Vec<(u32, u64)> = (0..200_000).map(|i| (0, i)).collect();
+    assert_eq!(seen(&keys, Grouped::No, usize::MAX, 200_000_000, 1).keys, [200_000]);
+    let keys: Vec<(u32, u64)> = (0..200_000).map(|i| (i as u32, 7)).collect();
+    assert_eq!(seen(&keys, Grouped::Yes, usize::MAX, 200_000_000, 2).keys, vec![1; 200_000]);
 }

@@ -104,6 +104,33 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
     Some(map)
 }
 
+/// A list with room for this many values, on huge pages where that is worth it: each page that is first written to
+/// costs as much as a hundred values.
+#[cfg(feature = "file")]
+pub fn roomy<T>(len: usize) -> Vec<T> {
+    let list: Vec<T> = Vec::with_capacity(len);
+    #[cfg(target_os = "linux")]
+    {
+        let bytes = list.capacity() * size_of::<T>();
+        if bytes >= HUGE {
+            // Whole pages inside.
+            let start = (list.as_ptr() as usize).next_multiple_of(PAGE);
+            let len = (list.as_ptr() as usize + bytes) / PAGE * PAGE - start;
+            let inside = list.as_ptr().wrapping_byte_add(start - list.as_ptr() as usize);
+            // SAFETY: this changes how memory of the list is provided, and nothing that is in it.
+            let advised = unsafe {
+                rustix::mm::madvise(inside.cast_mut().cast(), len, rustix::mm::Advice::LinuxHugepage)
+            };
+            let _ = advised; // ordinary pages work too
+        }
+    }
+    list
+}
+
+/// A multiple of the pages of all machines.
+#[cfg(all(feature = "file", target_os = "linux"))]
+const PAGE: usize = 64 << 10;
+
 impl Default for Words {
     fn default() -> Self {
         Words { memory: Memory::Heap(Vec::new()), len: 0 }
