@@ -36,16 +36,8 @@ pub const LONGEST_HEADER: usize = 6 + UNIONS.len();
 const UNIONS: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
 /// One odd number per word of a block.
-const SALT: [u32; 8] = [
-    0x47b6_137b,
-    0x4497_4d91,
-    0x8824_ad5b,
-    0xa2b7_289d,
-    0x7054_95c7,
-    0x2df1_424b,
-    0x9efc_4947,
-    0x5c6b_fb31,
-];
+const SALT: [u32; 8] =
+    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
 /// The hash of a value, which is given in the encoding PLAIN; of texts and bytes, without their length.
 #[inline]

@@ -134,7 +134,14 @@ impl ParquetFile {
         .map_err(|_| broken(Broken::Contradiction))?
         .map_err(|error| broken(error.into()))?;
         let first_rows = first_rows(&metadata).map_err(broken)?;
-        Ok(ParquetFile { path: path.to_owned(), object, length: file.len(), metadata, first_rows, whole: OnceLock::new() })
+        Ok(ParquetFile {
+            path: path.to_owned(),
+            object,
+            length: file.len(),
+            metadata,
+            first_rows,
+            whole: OnceLock::new(),
+        })
     }
 
     fn descriptors(&self) -> &[ColumnDescPtr] {

@@ -178,8 +178,8 @@ impl Index {
         let above = done.filters.iter().filter(|made| made.rate > job.rate).count();
         if above > 0 {
             output.note(format!(
-                "note: {} of {} is to be expected to exceed the rate {}, because sizes in Parquet are powers of two by \
-                 a formula that takes blocks as equally full; a smaller --fpr gives the next size",
+                "note: the expected rate of {} of {} is above {}: sizes in Parquet are powers of two, by a formula that \
+                 takes blocks as equally full; a smaller --fpr gives the next size",
                 number::count(above as u64),
                 number::counted(done.filters.len() as u64, "filter"),
                 number::rate(job.rate),
@@ -218,7 +218,10 @@ impl Check {
         let lost = say_missing(&files);
         let (without, groups) = say_without(output, &files, self.complete);
         if without == groups {
-            show::error(format!("no row group has a filter for column {:?}: there was nothing to check", job.column));
+            show::error(format!(
+                "no row group has a filter for column {:?}: there was nothing to check",
+                job.column
+            ));
         }
         let failed = lost || without == groups || (self.complete && without > 0);
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -252,8 +255,12 @@ fn say_missing(files: &[File]) -> bool {
 fn say_without(output: &Output, files: &[File], complete: bool) -> (u64, u64) {
     let (mut without, mut groups, mut named) = (0, 0, 0);
     for file in files {
-        let none: Vec<String> =
-            file.groups.iter().filter(|group| group.filter.is_none()).map(|group| group.group.to_string()).collect();
+        let none: Vec<String> = file
+            .groups
+            .iter()
+            .filter(|group| group.filter.is_none())
+            .map(|group| group.group.to_string())
+            .collect();
         groups += file.groups.len() as u64;
         without += none.len() as u64;
         if none.is_empty() {

@@ -72,10 +72,8 @@ pub fn index(job: &Job, control: &Control) -> Result<Report> {
     Content::Plain(Format::Parquet).check(&job.output)?;
     let file = Anatomy::open(&job.input)?;
     let columns = find(&file, &job.columns)?;
-    let pieces: Vec<(usize, usize)> = columns
-        .iter()
-        .flat_map(|&column| (0..file.row_groups()).map(move |group| (group, column)))
-        .collect();
+    let pieces: Vec<(usize, usize)> =
+        columns.iter().flat_map(|&column| (0..file.row_groups()).map(move |group| (group, column))).collect();
     let reading: u64 = pieces.iter().map(|&(group, column)| file.chunk(group, column).size()).sum();
     control.begin(file.size().saturating_add(reading));
 
@@ -83,7 +81,8 @@ pub fn index(job: &Job, control: &Control) -> Result<Report> {
     let failed = |error| Error::io(&job.output)(error);
     let mut at = copy_body(&file, &mut draft, &job.output, control)?;
     let mut out = BufWriter::with_capacity(BUFFER, &mut draft);
-    let (mut places, mut report) = (HashMap::new(), Report { bytes: (file.size(), 0), filters: Vec::new(), unused: 0 });
+    let (mut places, mut report) =
+        (HashMap::new(), Report { bytes: (file.size(), 0), filters: Vec::new(), unused: 0 });
     // As many at once as threads have work for: the filters of all row groups need not fit into memory.
     for some in pieces.chunks(job.threads.max(1) * 2) {
         let made = parallel::each(job.threads, some.len(), |at| make(&file, some[at], job.rate, control))?;

@@ -94,7 +94,12 @@ pub enum Worth {
 const TOO_FULL: f64 = 0.1;
 
 /// Looks at files; of all columns, or of these.
-pub fn inspect(inputs: &[String], columns: &[String], threads: usize, control: &Control) -> Result<Vec<Report>> {
+pub fn inspect(
+    inputs: &[String],
+    columns: &[String],
+    threads: usize,
+    control: &Control,
+) -> Result<Vec<Report>> {
     let paths = Sources::find(inputs)?;
     parallel::each(threads, paths.len(), |at| of_file(&paths[at], columns, control))
 }

@@ -164,9 +164,7 @@ impl<'a> Chunk<'a> {
             Type::INT64 | Type::DOUBLE => Some(8),
             Type::INT96 => Some(12),
             Type::BYTE_ARRAY => None,
-            Type::FIXED_LEN_BYTE_ARRAY => {
-                usize::try_from(self.metadata().column_descr().type_length()).ok()
-            }
+            Type::FIXED_LEN_BYTE_ARRAY => usize::try_from(self.metadata().column_descr().type_length()).ok(),
         }
     }
 
@@ -222,7 +220,8 @@ impl<'a> Chunk<'a> {
             _ => return None,
         };
         let long = matches!(statistics, Statistics::Int64(_));
-        let unsigned = |value: i64| Value::Unsigned(if long { value as u64 } else { u64::from(value as u32) });
+        let unsigned =
+            |value: i64| Value::Unsigned(if long { value as u64 } else { u64::from(value as u32) });
         match (signed, order) {
             (true, SortOrder::SIGNED) => Some((Value::Signed(least), Value::Signed(most))),
             (false, SortOrder::UNSIGNED) => Some((unsigned(least), unsigned(most))),
@@ -305,8 +304,7 @@ impl<'a> Chunk<'a> {
         let damaged = |why: ParquetError| self.file.damaged(self.column, why.into());
         let metadata = self.metadata();
         let file = self.file.reopen()?.of(metadata);
-        let mut pages =
-            Pages::new(&file, metadata, self.rows() as usize, Arc::default()).map_err(damaged)?;
+        let mut pages = Pages::new(&file, metadata, self.rows() as usize, Arc::default()).map_err(damaged)?;
         let Some(Page::DictionaryPage { buf, num_values, .. }) = pages.get_next_page().map_err(damaged)?
         else {
             return Ok(None);
