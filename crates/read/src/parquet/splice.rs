@@ -160,3 +160,104 @@ fn each<'a>(
     out.extend_from_slice(head);
     (0..count.0).try_for_each(|number| element(thrift, usize::try_from(number).ok()?, out))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::thrift::put_varint;
+    use super::*;
+    use proptest::prelude::*;
+
+    const BINARY: u8 = 8;
+
+    /// A structure of these fields: number, kind, value.
+    fn structure(fields: &[(i64, u8, Vec<u8>)]) -> Vec<u8> {
+        let (mut out, mut last) = (Vec::new(), 0);
+        for (number, kind, value) in fields {
+            put_field(*number, *kind, last, &mut out);
+            out.extend_from_slice(value);
+            last = *number;
+        }
+        out.push(0);
+        out
+    }
+
+    fn list(elements: &[Vec<u8>]) -> Vec<u8> {
+        let mut out = vec![0xf0 | STRUCT];
+        put_varint(elements.len() as u64, &mut out);
+        out.extend(elements.concat());
+        out
+    }
+
+    fn number(value: i64) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_zigzag(value, &mut out);
+        out
+    }
+
+    /// A footer of columns with these fields in what is said of them; unknown fields stand everywhere.
+    fn footer(groups: usize, columns: &[Vec<(i64, u8, Vec<u8>)>]) -> Vec<u8> {
+        let chunk = |fields: &Vec<(i64, u8, Vec<u8>)>| {
+            structure(&[(2, I64, number(4)), (3, STRUCT, structure(fields)), (40, 1, Vec::new())])
+        };
+        let columns: Vec<_> = columns.iter().map(chunk).collect();
+        let group =
+            structure(&[(1, LIST, list(&columns)), (3, I64, number(-7)), (300, BINARY, b"\x02no".to_vec())]);
+        let fields =
+            [(1, I32, number(2)), (4, LIST, list(&vec![group; groups])), (6, BINARY, b"\x04test".to_vec())];
+        structure(&fields)
+    }
+
+    fn fields() -> impl Strategy<Value = Vec<(i64, u8, Vec<u8>)>> {
+        let value = prop_oneof![
+            any::<i64>().prop_map(|value| (I64, number(value))),
+            any::<i32>().prop_map(|value| (I32, number(value.into()))),
+            any::<bool>().prop_map(|value| (if value { 1 } else { 2 }, Vec::new())),
+            Just((STRUCT, structure(&[(3, I32, number(1))]))),
+        ];
+        prop::collection::btree_map(1i64..60, value, 0..12).prop_map(|fields| {
+            fields.into_iter().map(|(number, (kind, value))| (number, kind, value)).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_places_changes(
+            columns in prop::collection::vec(fields(), 1..20), groups in 1usize..4,
+            offset in 0u64..1 << 40, length in 0u32..1 << 27, at in any::<prop::sample::Index>(),
+        ) {
+            let place = FilterPlace { offset, length };
+            let before = footer(groups, &columns);
+            prop_assert_eq!(&with_filters(&before, &HashMap::new()).unwrap(), &before);
+            let column = at.index(columns.len());
+            let places: HashMap<_, _> = (0..groups).map(|group| ((group, column), place)).collect();
+            let after = with_filters(&before, &places).unwrap();
+            let mut expected = columns.clone();
+            expected[column].retain(|(number, ..)| ![FILTER_OFFSET, FILTER_LENGTH].contains(number));
+            expected[column].push((FILTER_OFFSET, I64, number(offset as i64)));
+            expected[column].push((FILTER_LENGTH, I32, number(length.into())));
+            expected[column].sort_by_key(|(number, ..)| *number);
+            prop_assert_eq!(&after, &footer(groups, &expected));
+            // Once more is not twice.
+            prop_assert_eq!(&with_filters(&after, &places).unwrap(), &after);
+        }
+
+        #[test]
+        fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let place = FilterPlace { offset: 1, length: 1 };
+            let _ = with_filters(&bytes, &HashMap::from([((0, 0), place)]));
+            let _ = is_encrypted(&bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_encrypted_is_seen() {
+        let plain = footer(2, &[vec![(1, I32, number(1))]]);
+        assert!(!is_encrypted(&plain).unwrap());
+        let signed = structure(&[(1, I32, number(2)), (8, STRUCT, structure(&[]))]);
+        assert!(is_encrypted(&signed).unwrap());
+        let chunk = structure(&[(2, I64, number(4)), (8, STRUCT, structure(&[]))]);
+        let group = structure(&[(1, LIST, list(&[chunk]))]);
+        assert!(is_encrypted(&structure(&[(4, LIST, list(&[group]))])).unwrap());
+        assert!(is_encrypted(&plain[..plain.len() / 2]).is_err());
+    }
+}

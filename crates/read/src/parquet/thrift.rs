@@ -126,12 +126,16 @@ pub(super) fn put_field(number: i64, kind: u8, last: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number.
+/// Writes a number with a sign.
 pub(super) fn put_zigzag(number: i64, out: &mut Vec<u8>) {
-    let mut rest = (number << 1 ^ number >> 63) as u64;
-    while rest >= 0x80 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
+    put_varint((number << 1 ^ number >> 63) as u64, out);
+}
+
+/// Writes a number, seven bits per byte, the lowest first.
+pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
     }
-    out.push(rest as u8);
+    out.push(number as u8);
 }
