@@ -72,7 +72,7 @@ impl Header {
         if !rest.starts_with(&UNIONS) {
             return Err(Fault::Other);
         }
-        let zigzag = number.iter().rev().fold(0u64, |all, byte| all << 7 | u64::from(byte & 0x7f));
+        let zigzag = number.iter().rev().fold(0u64, |all, byte| (all << 7) | u64::from(byte & 0x7f));
         let blocks = (zigzag >> 1) as usize;
         // An odd one is negative.
         if zigzag & 1 == 1 || blocks == 0 || !blocks.is_multiple_of(BLOCK) || blocks > i32::MAX as usize {
@@ -148,7 +148,7 @@ impl SplitBlock {
 
     #[inline]
     fn block(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.blocks.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.blocks.len() as u64) >> 32) as usize
     }
 
     #[inline]

@@ -335,7 +335,7 @@ fn what_cannot_be_indexed_is_refused_and_nothing_is_left() {
         ("visits.parquet --column user -o out.csv", 2, &["CSV"]),
         ("visits.parquet --column none -o out.parquet", 1, &["no column \"none\"", "user"]),
         ("visits.parquet --column flag -o out.parquet", 1, &["truth values"]),
-        ("visits.parquet --column user --column user -o out.parquet", 1, &["twice"]),
+        ("visits.parquet --column user --column user -o out.parquet", 2, &["twice"]),
         ("visits.parquet --column user --fpr 0 -o out.parquet", 2, &["between 0 and 1"]),
         ("none.parquet --column user -o out.parquet", 1, &["no such file"]),
         ("visits.parquet -o out.parquet", 2, &["required arguments"]),

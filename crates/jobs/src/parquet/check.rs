@@ -118,7 +118,7 @@ fn of_group(chunk: &Chunk<'_>, file: u64, job: &Job, control: &Control) -> Resul
         }
     })?;
     let known = distinct.finish();
-    let seed = job.seed ^ file << 32 ^ group as u64;
+    let seed = job.seed ^ (file << 32) ^ group as u64;
     let (probes, hits) = probe(&filter, &known, chunk.width(), job.probes, seed);
     let asked = Asked {
         bytes: filter.len() as u64,
@@ -160,9 +160,9 @@ fn probe(filter: &SplitBlock, known: &[u64], width: Option<usize>, wanted: u64, 
 /// The next of random numbers (splitmix64, by Sebastiano Vigna).
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// A value for people.

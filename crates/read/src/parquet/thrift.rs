@@ -118,7 +118,7 @@ impl<'a> Thrift<'a> {
 /// Writes the head of a field after that of the number `last`.
 pub(super) fn put_field(number: i64, kind: u8, last: i64, out: &mut Vec<u8>) {
     match number - last {
-        step @ 1..=15 => out.push((step as u8) << 4 | kind),
+        step @ 1..=15 => out.push(((step as u8) << 4) | kind),
         _ => {
             out.push(kind);
             put_zigzag(number, out);
@@ -128,7 +128,7 @@ pub(super) fn put_field(number: i64, kind: u8, last: i64, out: &mut Vec<u8>) {
 
 /// Writes a number with a sign.
 pub(super) fn put_zigzag(number: i64, out: &mut Vec<u8>) {
-    put_varint((number << 1 ^ number >> 63) as u64, out);
+    put_varint(((number << 1) ^ (number >> 63)) as u64, out);
 }
 
 /// Writes a number, seven bits per byte, the lowest first.
