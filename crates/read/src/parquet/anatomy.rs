@@ -15,7 +15,7 @@ use super::splice::{self, FilterPlace};
 use super::{ParquetFile, footer};
 use crate::bad_input::BadInput;
 use crate::remote::{self, Object};
-use crate::{Error, Result, columns};
+use crate::{Error, Result, columns, inputs};
 
 /// A Parquet file, with all that its footer says.
 #[derive(Debug)]
@@ -29,7 +29,8 @@ impl Anatomy {
         let object = match remote::is_remote(path) {
             true => Some(Arc::new(Object::look(path).map_err(Error::io(path))?)),
             false => {
-                let is_file = path.metadata().map_err(Error::io(path))?.is_file();
+                let is_stdin = path.as_os_str() == inputs::STDIN;
+                let is_file = !is_stdin && path.metadata().map_err(Error::io(path))?.is_file();
                 is_file.then_some(()).ok_or_else(|| Error::input(path, BadInput::PackedParquet))?;
                 None
             }
