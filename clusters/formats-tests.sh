@@ -60,3 +60,7 @@ for count in 10 1000 100000; do
         both "$system" utf16 "$count"
     done
 done
+
+echo "filters in Parquet files"
+mkdir -p "$WORK/parquet"
+"$PYTHON" clusters/formats/parquet.py "$TAMIS" "$WORK/parquet"

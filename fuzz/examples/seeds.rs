@@ -27,6 +27,7 @@ use tamis::layered::Layered;
 use tamis::params::{Common, Goal, GroupParams, Name};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
+use tamis_jobs::parquet::index;
 use tamis_make::build::{self, Bits, FilterSizing, Sketches};
 use tamis_make::exact;
 use tamis_make::plan::Size;
@@ -43,11 +44,17 @@ fn main() {
     save("pipe", "two", &[one, other].concat()); // `line` is the first in base64
 
     let plain = || WriterProperties::builder().set_dictionary_enabled(false);
-    save("parquet", "plain", &table(plain()));
     let zstd = Compression::ZSTD(ZstdLevel::default());
-    save("parquet", "dictionary", &table(WriterProperties::builder().set_compression(zstd)));
     let v2 = plain().set_writer_version(WriterVersion::PARQUET_2_0);
-    save("parquet", "delta", &table(v2.set_compression(Compression::SNAPPY)));
+    for (name, properties) in [
+        ("plain", plain()),
+        ("dictionary", WriterProperties::builder().set_compression(zstd)),
+        ("delta", v2.set_compression(Compression::SNAPPY)),
+    ] {
+        let table = table(properties);
+        save("parquet", name, &table);
+        save("parquet_filters", name, &indexed(&table));
+    }
     let lengths = plain().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY);
     save("parquet", "lengths", &strings(lengths));
 }
@@ -56,6 +63,17 @@ fn save(target: &str, name: &str, bytes: &[u8]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus-seeds").join(target);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// The same table with Bloom filters.
+fn indexed(table: &[u8]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("t.parquet"), folder.path().join("indexed.parquet"));
+    fs::write(&input, table).unwrap();
+    let columns = ["id", "at", "day"].map(str::to_owned).to_vec();
+    let job = index::Job { input, columns, rate: 0.1, output: output.clone(), threads: 1 };
+    index::index(&job, &Default::default()).unwrap();
+    fs::read(output).unwrap()
 }
 
 /// The exact keys of a table.

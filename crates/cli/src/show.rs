@@ -10,7 +10,7 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use tamis_jobs::ask::NoLayers;
-use tamis_jobs::{dedup, filter, request};
+use tamis_jobs::{dedup, filter, parquet, request};
 use tamis_make::names::WrongName;
 use tamis_make::text::visible_lines;
 use tamis_make::{files, merge, pipe, written};
@@ -284,6 +284,7 @@ fn is_wrong_job(error: &Error) -> bool {
         || matches!(why.as_a(), Some(pipe::Refusal::Terminal | pipe::Refusal::Exact | pipe::Refusal::Changed))
         || matches!(why.as_a(), Some(merge::Refusal::StdinTwice))
         || matches!(why.as_a(), Some(filter::Refusal::RemovedStrict))
+        || matches!(why.as_a(), Some(parquet::Refusal::Twice { .. }))
         || why.as_a::<NoLayers>().is_some()
         || matches!(why.as_a(), Some(StrictState | StrictSize | Packed | Table))
         // That a stream comes compressed is told by its bytes alone.

@@ -95,6 +95,8 @@ pub const JOBS: &[Job] = &[
     again("filter, bz2", SIEVE, "filter set.tamis rows.csv -o out.csv.bz2"),
     again("filter, xz", SIEVE, "filter set.tamis rows.csv -o out.csv.xz"),
     again("filter, parquet", SIEVE, "filter set.tamis rows.csv -o out.parquet --rejected no.parquet"),
+    again("parquet index", &["dedup more.csv --key id -o more.parquet --seed 1", "dedup old.csv --key id -o out.parquet --seed 1"],
+        "parquet index more.parquet --column id -o out.parquet"),
     again("build --bad-rows-to", BUILT, "build holes.csv --key id --bad-rows-to bad.ndjson -o out.tamis"),
     again("dedup", &["dedup old.csv -o out.csv --key id --seed 1"], "dedup rows.csv more.csv --key id -o out.csv --seed 1"),
     again("dedup --rejected", SIEVE, "dedup rows.csv more.csv --key id -o out.csv --rejected no.csv --seed 1"),

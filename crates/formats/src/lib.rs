@@ -17,6 +17,8 @@
 //! | [`dcso`] | whether keys are in upper or lower case |
 //! | [`datasketches`] | the number of keys, the rate, the type of keys |
 //! | [`redis`] | the name of its key |
+//!
+//! [`parquet`] stands apart: its filters lie inside files of another kind, and place keys in blocks.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -28,6 +30,7 @@ pub mod dcso;
 mod fields;
 pub mod guava;
 pub mod hadoop;
+pub mod parquet;
 pub mod redis;
 pub mod spark;
 

@@ -15,6 +15,7 @@ pub mod inspect;
 pub mod locate;
 pub mod lookup;
 pub mod marked;
+pub mod parquet;
 pub mod query;
 pub mod removed_keys;
 pub mod request;

@@ -22,6 +22,7 @@ use super::chunks::{Buffer, Trouble};
 use super::feeder::{Feeder, Order, Place, Supply};
 use super::render::Style;
 use super::sink::{Next, Position, RowResult, Sift, Sink};
+use crate::parquet::Chunk;
 use crate::{BadRow, Control, Error, Result};
 
 /// Batches that wait for their turn, for each thread.
@@ -308,6 +309,14 @@ impl<S: Sift> Sink for Sifting<'_, '_, S> {
         // One that cannot be cut into values has no record that is made of them.
         let here = self.rendered.len();
         self.sifter.bad_row(if self.rendering.is_some() { here..here } else { place }, why)
+    }
+
+    fn skips(&self) -> bool {
+        self.sifter.skips()
+    }
+
+    fn skip(&mut self, column: &Chunk<'_>) -> Result<bool> {
+        self.sifter.skip(column)
     }
 
     fn sets_aside(&self) -> bool {

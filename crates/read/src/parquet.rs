@@ -7,16 +7,21 @@
 //! Left out on purpose: texts of values inside lists and maps (a row has no one value of them) and of intervals,
 //! encrypted files.
 
+mod anatomy;
 mod bad;
+mod chunk;
 mod codec;
 mod column;
 mod footer;
+mod headers;
 mod pages;
 pub mod row;
 mod schema;
+mod splice;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod thrift;
 mod value_type;
 mod write;
 #[cfg(test)]
@@ -24,7 +29,7 @@ mod write_tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -35,12 +40,15 @@ use parquet::file::reader::Length;
 use parquet::schema::types::ColumnDescPtr;
 use tamis::about::Class;
 
+pub use self::anatomy::Anatomy;
 use self::bad::{BadParquet, Broken, Undecodable};
+pub use self::chunk::{Chunk, Texts, Value};
 pub use self::codec::Codec;
 use self::column::{Column, Fault};
 use self::pages::Shared;
 use self::row::{Cursor, Leaf};
 pub use self::schema::{NoTable, Schema};
+pub use self::splice::FilterPlace;
 use self::stored::Stored;
 use self::value_type::ValueType;
 pub use self::write::Writer;
@@ -85,12 +93,31 @@ pub(super) struct ParquetFile {
     metadata: ParquetMetaData,
     /// The number of rows before each row group.
     first_rows: Vec<u64>,
+    /// The same file with all that its footer says; none where that cannot be read.
+    whole: OnceLock<Option<Box<ParquetFile>>>,
 }
 
 impl ParquetFile {
     /// Opens a file, which lies elsewhere where an object is given, and reads what it says about itself; no rows
     /// yet.
     pub(super) fn open(path: &Path, object: Option<Arc<Object>>) -> Result<ParquetFile> {
+        let options = ParquetMetaDataOptions::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        ParquetFile::open_with(path, object, options)
+    }
+
+    /// The same with the statistics of its columns.
+    fn open_whole(path: &Path, object: Option<Arc<Object>>) -> Result<ParquetFile> {
+        ParquetFile::open_with(path, object, ParquetMetaDataOptions::new())
+    }
+
+    fn open_with(
+        path: &Path,
+        object: Option<Arc<Object>>,
+        options: ParquetMetaDataOptions,
+    ) -> Result<ParquetFile> {
         let file = Shared::open(path, object.as_ref()).map_err(Error::io(path))?;
         let broken = |why: Broken| match why {
             Broken::Reader(error) => match not_there(error) {
@@ -100,10 +127,6 @@ impl ParquetFile {
             why => Error::input(path, BadParquet::File(why)),
         };
         footer::check(&file).map_err(broken)?;
-        let options = ParquetMetaDataOptions::new()
-            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
         // The reader trusts some numbers of the footer and panics where they do not fit together.
         let metadata = catch_unwind(AssertUnwindSafe(|| {
             ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(&file)
@@ -111,7 +134,14 @@ impl ParquetFile {
         .map_err(|_| broken(Broken::Contradiction))?
         .map_err(|error| broken(error.into()))?;
         let first_rows = first_rows(&metadata).map_err(broken)?;
-        Ok(ParquetFile { path: path.to_owned(), object, length: file.len(), metadata, first_rows })
+        Ok(ParquetFile {
+            path: path.to_owned(),
+            object,
+            length: file.len(),
+            metadata,
+            first_rows,
+            whole: OnceLock::new(),
+        })
     }
 
     fn descriptors(&self) -> &[ColumnDescPtr] {
@@ -250,7 +280,15 @@ impl ParquetFile {
         usize::try_from(batch).unwrap_or(BATCH).clamp(1, BATCH)
     }
 
-    /// Gives every row of a row group to the sink.
+    /// A column of a row group, with all that the file says of it.
+    fn chunk(&self, row_group: usize, column: usize) -> Option<Chunk<'_>> {
+        let open = || ParquetFile::open_whole(&self.path, self.object.clone()).ok().map(Box::new);
+        let whole = self.whole.get_or_init(open).as_ref()?;
+        (whole.length == self.length).then(|| Chunk::of(whole, row_group, column))
+    }
+
+    /// Gives every row of a row group to the sink, unless it knows by the first column that is asked that none is
+    /// wanted.
     pub(super) fn scan<S: Sink>(
         &self,
         row_group: usize,
@@ -261,6 +299,13 @@ impl ParquetFile {
         let rows = self.metadata.row_group(row_group).num_rows() as usize;
         let bytes = self.bytes(row_group);
         let columns = picked.texts();
+        if let (true, Some(&first)) = (sink.skips(), columns.first())
+            && let Some(chunk) = self.chunk(row_group, first)
+            && sink.skip(&chunk)?
+        {
+            control.advance(bytes);
+            return Ok(());
+        }
         let mut distinct = self.open_columns(row_group, columns)?;
         let (mut whole, most) = match picked {
             Picked::Texts(_) => (None, BATCH),

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use crate::aside::BadRecord;
 use crate::bad_row::BadRow;
+use crate::error::Error;
 use crate::lines::{Fault, Lines};
+use crate::parquet::Chunk;
 use crate::refusal::Refusal;
 
 /// What comes of giving a row to a sink: it is taken, or something is wrong with it.
@@ -36,6 +38,19 @@ pub trait Sink: Send {
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         let _ = place;
         Err(why.into())
+    }
+
+    /// Whether it may know, before rows are read, that it wants none of a row group: then it is
+    /// [asked](Self::skip) about each.
+    fn skips(&self) -> bool {
+        false
+    }
+
+    /// Whether it wants no row of the row group in which this column stands, the first that it asked for; it counts
+    /// them itself.
+    fn skip(&mut self, column: &Chunk<'_>) -> Result<bool, Error> {
+        let _ = column;
+        Ok(false)
     }
 
     /// Whether rows that it refuses are [set aside](Self::set_aside), and the scan goes on: those that could

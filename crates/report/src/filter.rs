@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tamis::sizing::Kind;
 use tamis_jobs::ask::Extent;
-use tamis_jobs::filter::{Exact, KnownBy, Report};
+use tamis_jobs::filter::{Exact, KnownBy, Report, Skipped};
 use tamis_make::number;
 
 use crate::Table;
@@ -25,6 +25,16 @@ pub fn table(report: &Report) -> Table {
     facts.push("rejected", share(report, report.rejected()));
     if report.keyless > 0 {
         facts.push("  without a key", share(report, report.keyless));
+    }
+    if report.skipped.row_groups > 0 {
+        let Skipped { row_groups, skipped, records } = report.skipped;
+        facts.push(
+            "row groups skipped",
+            format!("{} of {}", number::count(skipped), number::count(row_groups)),
+        );
+        if skipped > 0 {
+            facts.push("  their records, rejected unread", share(report, records));
+        }
     }
     facts.phases(&report.phases);
     facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
@@ -94,6 +104,11 @@ pub fn json(report: &Report) -> Value {
     });
     if report.kind == Kind::Layered {
         json["partial"] = (report.extent == Extent::Partial).into();
+    }
+    if report.skipped.row_groups > 0 {
+        json["row_groups"] = report.skipped.row_groups.into();
+        json["row_groups_skipped"] = report.skipped.skipped.into();
+        json["records_skipped"] = report.skipped.records.into();
     }
     if let Some((rate, expected)) = report.lost {
         json["rate_of_false_negatives"] = rate.into();

@@ -18,6 +18,7 @@ pub mod health;
 pub mod inspect;
 pub mod lesson;
 mod page;
+pub mod parquet;
 pub mod plan;
 mod printed;
 pub mod rank;

@@ -39,6 +39,7 @@ Examples:
   tamis filter movies.tamis begins.csv --partial            records that may begin like these
   tamis filter users.tamis visits.csv -o known.csv.gz --rejected unknown.csv.gz
   tamis filter users.tamis visits.parquet -o known.parquet  with the same columns and types
+  tamis filter users.tamis 'lake/*.parquet' --key user_id -o part.parquet   row groups that cannot match are skipped
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
   tamis filter sparkfilter.bin events.csv --key user_id:long     a filter of another system, whose keys are numbers
 
@@ -50,6 +51,12 @@ A file appears when everything is written, text compressed if its name ends in g
 xz. From a stream, each record is written immediately. With --removed FILE, records that should pass are missed at the \
 rate of false positives of its filters; tamis test --removed measures it. With --on, Spark \
 writes the records to a folder that must not exist.
+
+Of Parquet, a row group is not read, and its records count as rejected, if no value in the dictionary of the key's \
+column may be in the set (where all its pages refer to it); or, where exact keys lie beside the filters (build --exact) \
+and values are keys as they stand, if none of these lies between the least and the greatest value of the column, or is \
+in its Bloom filter (tamis parquet index adds one). How many were skipped is said. With --rejected or --invert, all \
+are read.
 
 A layered filter (build --kind layered) is asked for whole records of keywords: each keyword in its layer, then \
 the XOR layer. With --partial, the XOR layer is not asked, and a record passes if each of its keywords may be at \
@@ -166,6 +173,13 @@ impl Filter {
         let report = asked.run(output, "sieving", sieve, |report| &report.inputs)?;
         warn_of_unasked(output, &report, self.reading.bad_rows_to.as_deref());
         report.doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
+        if to_stdout && report.skipped.skipped > 0 {
+            output.note(format!(
+                "note: {} of {} skipped: no record of them can pass",
+                number::count(report.skipped.skipped),
+                number::counted(report.skipped.row_groups, "row group"),
+            ));
+        }
         if !to_stdout {
             self.show(output, &report)?;
         }

@@ -15,6 +15,7 @@ mod inner_product;
 mod inspect;
 mod locate;
 mod merge;
+mod parquet;
 mod plan;
 mod query;
 mod remove;
@@ -70,6 +71,7 @@ pub enum Verb {
     Compare(compare::Compare),
     Convert(convert::Convert),
     Verify(verify::Verify),
+    Parquet(parquet::Parquet),
     Reproduce(reproduce::Reproduce),
     Completions(completions::Completions),
 }
@@ -211,6 +213,7 @@ impl Verb {
             Verb::Filter(verb) => vec![&verb.inputs],
             Verb::Dedup(verb) => vec![&verb.inputs],
             Verb::Stream(verb) => vec![&verb.train, &verb.query, &verb.remove],
+            Verb::Parquet(verb) => vec![verb.tables()],
             _ => Vec::new(),
         }
     }
@@ -232,6 +235,7 @@ impl Verb {
             Verb::Stream(verb) => verb.named(),
             Verb::Inspect(verb) => verb.named(),
             Verb::Convert(verb) => verb.named(),
+            Verb::Parquet(verb) => verb.named(),
             Verb::Reproduce(verb) => verb.named(),
             Verb::Demo(_)
             | Verb::Query(_)
@@ -277,6 +281,7 @@ impl Verb {
             Verb::Compare(verb) => verb.run(output),
             Verb::Convert(verb) => verb.run(output),
             Verb::Verify(verb) => verb.run(output),
+            Verb::Parquet(verb) => verb.run(output),
             Verb::Reproduce(verb) => verb.run(output),
             Verb::Completions(_) => unreachable!("made before any verb runs"),
         }

@@ -56,6 +56,11 @@ fn the_program_says_what_it_said_before() {
 }
 
 #[test]
+fn parquet_says_what_it_said_before() {
+    said("parquet");
+}
+
+#[test]
 fn search_says_what_it_said_before() {
     said("search");
 }

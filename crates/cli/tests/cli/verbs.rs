@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "demo",
     "generate",
     "plan",
@@ -16,6 +16,7 @@ const VERBS: [&str; 13] = [
     "inspect",
     "compare",
     "verify",
+    "parquet",
     "reproduce",
     "completions",
 ];
@@ -32,7 +33,14 @@ fn the_help_of_every_verb_shows_examples() {
         assert!(help.contains("Examples:\n  "), "{verb}: {help}");
         assert!(help.contains(&format!("tamis {verb}")), "{verb}: {help}");
     }
-    for verb in ["generate ratings", "reproduce ratings", "reproduce speedup"] {
+    for verb in [
+        "generate ratings",
+        "reproduce ratings",
+        "reproduce speedup",
+        "parquet inspect",
+        "parquet index",
+        "parquet check",
+    ] {
         assert!(folder.ok(&format!("{verb} --help")).contains("Examples:"), "{verb}");
     }
 }

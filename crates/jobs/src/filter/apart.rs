@@ -45,6 +45,7 @@ pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) 
         invert: question.invert,
         wanted: [true, false],
         strict: false,
+        skipping: None,
     };
     let sieve = Sieve::new(&sieving, &recipe, &params.common, Groups::One(0), question.on_bad);
     let mut passed = Vec::new();

@@ -5,6 +5,7 @@ mod copy;
 mod expected;
 mod refusal;
 mod sieve;
+mod skip;
 mod strict;
 mod tag;
 mod tape;
@@ -25,6 +26,8 @@ use tamis_read::{Control, Explained, Form, Format, Next, NoColumn, Sources};
 pub use self::expected::Rate;
 pub use self::refusal::Refusal;
 use self::sieve::{Asked, Counts, Sieve, Sieving};
+pub use self::skip::Skipped;
+use self::skip::Skipping;
 use self::strict::Strict;
 use self::tag::Tag;
 use crate::ask::{Extent, Filters};
@@ -148,6 +151,9 @@ pub struct Report {
     /// Where there are filters of removed keys: how probably a key that was not removed is taken for one
     /// that was, and how many records are to be expected to be missed so.
     pub lost: Option<(f64, f64)>,
+    /// Row groups of Parquet that were not read, because no record of them can pass: their records are among those
+    /// read, and not admitted.
+    pub skipped: Skipped,
     /// The reader of the output went away before the end.
     pub closed: bool,
     /// What is to be said of keys that are of another class than those of the file.
@@ -196,6 +202,7 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
         order: params.natural_order(),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
+        skipping: Skipping::of(job, &recipe, (&file, &asked), &sources, control),
         asked,
         tag,
         strict: job.strict.is_some(),
@@ -356,6 +363,8 @@ fn sum(counts: impl Iterator<Item = Counts>) -> Counts {
         total.records += counts.records;
         total.admitted += counts.admitted;
         total.keyless += counts.keyless;
+        total.skipped.add(counts.skipped);
+        total.refuted += counts.refuted;
         total.rejected.resize(total.rejected.len().max(counts.rejected.len()), 0);
         total.rejected.iter_mut().zip(&counts.rejected).for_each(|(all, some)| *all += some);
     }
@@ -389,6 +398,7 @@ fn report(
                 counts.records.saturating_sub(counts.admitted + counts.keyless + known)
             }
         },
+        skipped: counts.skipped,
         closed,
         phases,
         ..described(file, &sieving.filters, &groups)
@@ -445,6 +455,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         rate: None,
         false_admissions: None,
         lost: None,
+        skipped: Skipped::default(),
         closed: false,
         doubts: Vec::new(),
         inputs: Vec::new(),
@@ -495,7 +506,9 @@ fn expectation(sieving: &Sieving<'_>, counts: &Counts, rates: &[f64]) -> (Rate, 
     match &sieving.asked {
         Asked::Any(groups) => {
             let rate = expected::of_any(&sieving.filters, groups, rates);
-            (rate, expected::passed(counts.records - counts.admitted - counts.keyless, rate.value))
+            // What the keys themselves refuted was not asked of the filters.
+            let rejected = counts.records - counts.admitted - counts.keyless - counts.refuted;
+            (rate, expected::passed(rejected, rate.value))
         }
         Asked::Own => {
             let by_group =

@@ -3,12 +3,15 @@
 use std::mem;
 use std::ops::Range;
 
-use tamis::key::Recipe;
+use tamis::key::{Recipe, is_present};
 use tamis::params::Common;
+use tamis_read::error::Result;
+use tamis_read::parquet::Chunk;
 use tamis_read::{BadRecord, BadRow, RowResult, Sift, Sink};
 
 use super::Refusal;
 use super::copy::{Text, gather};
+use super::skip::{Known, Skipped, Skipping};
 use super::tag::Tag;
 use super::tape::Suspects;
 use crate::ask::{Answers, Filters};
@@ -37,9 +40,16 @@ pub(super) struct Sieving<'a> {
     pub(super) wanted: [bool; 2],
     /// Whether what passes is looked at again.
     pub(super) strict: bool,
+    /// What is known of row groups that need not be read.
+    pub(super) skipping: Option<Skipping>,
 }
 
 impl Sieving<'_> {
+    /// Whether records that are not admitted are written somewhere.
+    fn wants_others(&self) -> bool {
+        self.wanted[usize::from(!self.invert)]
+    }
+
     /// What is kept of the keys of records.
     pub(super) fn keeps(&self) -> Keeps {
         Keeps {
@@ -84,6 +94,10 @@ pub(super) struct Counts {
     pub(super) keyless: u64,
     /// Records whose key is not in the set of their own group, by group, where that is asked.
     pub(super) rejected: Vec<u64>,
+    /// Row groups that were not read, whose records count as well.
+    pub(super) skipped: Skipped,
+    /// Records of those that the keys themselves tell of, and not the filters.
+    pub(super) refuted: u64,
 }
 
 /// The sieve of one thread.
@@ -148,6 +162,22 @@ impl<'a> Sieve<'a> {
         }
     }
 
+    /// Whether no value of a dictionary may be in the set; false where there is none, or a value is no key.
+    fn none_in_dictionary(&mut self, column: &Chunk<'_>, known: Option<&Known>) -> Result<bool> {
+        if let Some(known) = known {
+            // A value that is no key has to be told.
+            let mut any = false;
+            return Ok(column.dictionary_texts(|text| any |= known.has(text) || !is_present(text))? && !any);
+        }
+        let (skipped, mut bad) = (self.rows.skipped, false);
+        let told = column.dictionary_texts(|text| bad |= self.rows.row(0..0, &[Some(text)]).is_err());
+        bad |= self.rows.skipped > skipped;
+        self.rows.skipped = skipped;
+        self.judge();
+        self.rows.take.clear();
+        Ok(told? && !bad && !self.found.contains(&true))
+    }
+
     /// Lists the records that are not settled by the filters, and those that are and may be
     /// written, with what is to be asked about each.
     fn suspect(&self, data: &[u8], suspects: &mut Suspects) {
@@ -155,7 +185,7 @@ impl<'a> Sieve<'a> {
         let sieving = self.sieving;
         let keys = &self.rows.take;
         let wanted_at_all = sieving.wanted.contains(&true);
-        let wanted_settled = sieving.wanted[usize::from(!sieving.invert)];
+        let wanted_settled = sieving.wants_others();
         let mut marks = &self.marks[..];
         for (i, place) in keys.spans().iter().enumerate() {
             let asked = match &sieving.asked {
@@ -222,7 +252,7 @@ impl Sink for Sieve<'_> {
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
         // Where records are made of values, this row has none; not admitted, it might have to be written.
-        if place.is_empty() && self.sieving.wanted[usize::from(!self.sieving.invert)] {
+        if place.is_empty() && self.sieving.wants_others() {
             self.rows.bad_row(place, why.clone())?;
             return Err(Refusal::NoColumns { why }.into());
         }
@@ -230,6 +260,30 @@ impl Sink for Sieve<'_> {
         self.rows.take.push_keyless();
         self.rows.take.push_span(place);
         Ok(())
+    }
+
+    fn skips(&self) -> bool {
+        self.sieving.skipping.is_some() && !self.sieving.wants_others()
+    }
+
+    fn skip(&mut self, column: &Chunk<'_>) -> Result<bool> {
+        let Some(skipping) = &self.sieving.skipping else { return Ok(false) };
+        self.counts.skipped.row_groups += 1;
+        let Some(nulls) = skipping.nulls(column) else { return Ok(false) };
+        let known = skipping.known();
+        let by_keys = known.is_some_and(|known| known.misses(column));
+        // What cannot be decoded here is told by whoever reads the rows.
+        if !by_keys && !self.none_in_dictionary(column, known).unwrap_or(false) {
+            return Ok(false);
+        }
+        let rows = column.rows();
+        self.counts.records += rows;
+        self.counts.keyless += nulls;
+        self.counts.skipped.add(Skipped { row_groups: 0, skipped: 1, records: rows });
+        if known.is_some() {
+            self.counts.refuted += rows.saturating_sub(nulls);
+        }
+        Ok(true)
     }
 
     fn sets_aside(&self) -> bool {

@@ -11,6 +11,9 @@ pub enum BadParquet {
     /// What it says about itself is wrong.
     #[error("not a Parquet file, or a damaged one: {0}")]
     File(#[source] Broken),
+    /// Its footer or its columns are encrypted.
+    #[error("is encrypted, or its footer is signed; what is in it is not read")]
+    Encrypted,
     /// The values of a column have no text.
     #[error("column {name:?} {why}")]
     Column {
@@ -33,6 +36,7 @@ impl Refusal for BadParquet {
     fn help(&self) -> Vec<Help> {
         match self {
             BadParquet::File(Broken::Elsewhere) => vec![Help::Do("name those files instead")],
+            BadParquet::Encrypted => vec![Help::Do("write it without encryption first")],
             BadParquet::Column { .. } => vec![Help::Do("choose another column")],
             BadParquet::File(_) | BadParquet::Values { .. } => Vec::new(),
         }
@@ -73,6 +77,9 @@ pub enum Broken {
     /// A column begins before the file.
     #[error("a column has no place in it")]
     Place,
+    /// A Bloom filter begins before the file, or has fewer bytes than none.
+    #[error("a Bloom filter has no place in it")]
+    FilterPlace,
     /// Columns are stored in other files.
     #[error("its columns are in other files")]
     Elsewhere,

@@ -96,7 +96,12 @@ impl Column {
         rows: usize,
         kind: ValueType,
     ) -> Result<Column, Undecodable> {
-        Ok(Column { stored: Stored::open(file, chunk, rows)?, kind, texts: Texts::default() })
+        Ok(Column::of(Stored::open(file, chunk, rows)?, kind))
+    }
+
+    /// Values that are stored, as texts of this type.
+    pub(super) fn of(stored: Stored, kind: ValueType) -> Column {
+        Column { stored, kind, texts: Texts::default() }
     }
 
     /// Reads the next rows, exactly this many.

@@ -4,12 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parquet::column::page::PageReader;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{
     BoolType, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
     Int96Type,
 };
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::bad::Undecodable;
 use super::pages::{Pages, Shared};
@@ -75,7 +77,13 @@ impl Stored {
     ) -> Result<Stored, Undecodable> {
         let room = Arc::new(AtomicU64::new(0));
         let pages = Pages::new(file, chunk, rows, Arc::clone(&room))?;
-        let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
+        Ok(Stored::of(chunk.column_descr_ptr(), Box::new(pages), room))
+    }
+
+    /// A column in these pages, which are checked.
+    pub(super) fn of(column: ColumnDescPtr, pages: Box<dyn PageReader>, room: Arc<AtomicU64>) -> Stored {
+        let (full, deepest) = (column.max_def_level(), column.max_rep_level());
+        let values = match get_column_reader(column, pages) {
             ColumnReader::BoolColumnReader(reader) => Values::Bool(Typed::new(reader)),
             ColumnReader::Int32ColumnReader(reader) => Values::Int32(Typed::new(reader)),
             ColumnReader::Int64ColumnReader(reader) => Values::Int64(Typed::new(reader)),
@@ -85,15 +93,7 @@ impl Stored {
             ColumnReader::ByteArrayColumnReader(reader) => Values::Bytes(Typed::new(reader)),
             ColumnReader::FixedLenByteArrayColumnReader(reader) => Values::Fixed(Typed::new(reader)),
         };
-        let column = chunk.column_descr();
-        Ok(Stored {
-            values,
-            definitions: Vec::new(),
-            repetitions: Vec::new(),
-            full: column.max_def_level(),
-            deepest: column.max_rep_level(),
-            room,
-        })
+        Stored { values, definitions: Vec::new(), repetitions: Vec::new(), full, deepest, room }
     }
 
     /// The definition level of a value that is there.
