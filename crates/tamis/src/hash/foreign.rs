@@ -48,10 +48,15 @@ pub enum Foreign {
     },
     /// RedisBloom, with hashes of 64 bits.
     Redis,
+    /// The same, of a filter that grew: it has several links, each for more keys than the one before.
+    RedisLinks {
+        /// How many times as many keys the next link is for.
+        growth: u32,
+    },
 }
 
 impl Foreign {
-    /// All of them, with the seeds that they usually have.
+    /// All with which a single filter is made, with the seeds that they usually have.
     pub const ALL: [Foreign; 9] = [
         Foreign::SparkV1,
         Foreign::SparkV2 { seed: 0 },
@@ -88,6 +93,7 @@ impl Foreign {
             Foreign::Dcso => "dcso",
             Foreign::DataSketches { .. } => "datasketches",
             Foreign::Redis => "redis",
+            Foreign::RedisLinks { .. } => "redis-links",
         }
     }
 
@@ -101,7 +107,8 @@ impl Foreign {
             | Foreign::Guava64
             | Foreign::Dcso
             | Foreign::DataSketches { .. }
-            | Foreign::Redis => None,
+            | Foreign::Redis
+            | Foreign::RedisLinks { .. } => None,
         }
     }
 
@@ -135,7 +142,7 @@ impl Foreign {
                 let first = xxh64(key, seed);
                 Lanes::sums(first, xxh64(key, first), Cut::Lowest)
             }
-            Foreign::Redis => {
+            Foreign::Redis | Foreign::RedisLinks { .. } => {
                 let first = murmur64a(key, MURMUR64_FACTOR);
                 let second = murmur64a(key, first);
                 Lanes::sums(first.wrapping_sub(second), second, Cut::Nothing)
@@ -225,7 +232,7 @@ pub fn xxh64(key: &[u8], seed: u64) -> u64 {
 /// Spark's MurmurHash3 of 32 bits. Whole blocks are hashed as everywhere; but each byte after them, with its sign, is
 /// a block of its own.
 #[inline]
-fn spark_murmur3(key: &[u8], seed: u32) -> u32 {
+pub(super) fn spark_murmur3(key: &[u8], seed: u32) -> u32 {
     let (blocks, tail) = chunks::<_, 4>(key);
     let mut h = seed;
     for block in blocks {
