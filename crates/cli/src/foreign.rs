@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use tamis::hash::Foreign;
 use tamis::key::{Field, Step};
 use tamis::params::Name;
 use tamis_formats::Layout;
@@ -34,10 +33,7 @@ pub struct OfOthers {
 struct Funnel(Vec<Step>);
 
 fn funnel(text: &str) -> Result<Funnel, String> {
-    if matches!(text, "utf8" | "bytes") {
-        return Ok(Funnel(Vec::new()));
-    }
-    format!(":{text}").parse::<Field>().map(|field| Funnel(field.steps)).map_err(|error| error.to_string())
+    foreign::funnel(text).map(Funnel)
 }
 
 impl OfOthers {
@@ -178,27 +174,14 @@ impl To {
         if text == "tamis" {
             return Ok(To::Tamis);
         }
-        let read_only = [Layout::HadoopCounting, Layout::SparkCounts];
-        let layouts = Layout::ALL.into_iter().filter(|layout| !read_only.contains(layout));
-        let mut targets = layouts
-            .map(Target::Layout)
-            .chain(Foreign::ALL.into_iter().map(Target::Scheme))
-            .collect::<Vec<_>>();
-        targets.dedup_by_key(|target| target.name());
-        match targets.iter().find(|target| target.name() == text) {
-            Some(target) => Ok(To::Other(*target)),
-            None => {
-                let mut names: Vec<&str> = targets.iter().map(|target| target.name()).collect();
-                names.sort_unstable();
-                names.dedup();
-                Err(format!("there is tamis, {}", names.join(", ")))
-            }
-        }
+        Target::named(text).map(To::Other)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tamis::hash::Foreign;
+
     use super::*;
 
     #[test]

@@ -36,6 +36,35 @@ pub struct Said {
     pub of_several: bool,
 }
 
+impl Said {
+    /// What is said by names: that of a layout, and a [funnel].
+    ///
+    /// # Errors
+    /// Where there is no such layout or funnel: what there is.
+    pub fn by_names(layout: Option<&str>, funnel: Option<&str>) -> std::result::Result<Said, String> {
+        let named = |name: &str| {
+            Layout::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| {
+                let names: Vec<&str> = Layout::ALL.into_iter().map(Layout::name).collect();
+                format!("{name:?} is no format of another system; there is {}", names.join(", "))
+            })
+        };
+        let layout = layout.map(named).transpose()?;
+        let steps = funnel.map(self::funnel).transpose()?.unwrap_or_default();
+        Ok(Said { layout, steps, ..Said::default() })
+    }
+}
+
+/// The steps of a funnel: `utf8` and `bytes` have none, all others are those of a recipe.
+///
+/// # Errors
+/// Where there are no such steps.
+pub fn funnel(text: &str) -> std::result::Result<Vec<Step>, String> {
+    match text {
+        "utf8" | "bytes" => Ok(Vec::new()),
+        _ => format!(":{text}").parse::<Field>().map(|field| field.steps).map_err(|error| error.to_string()),
+    }
+}
+
 /// What is known of a file that came from another system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Origin {
@@ -186,6 +215,20 @@ pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
     Ok((container(found, steps.clone())?, Some(origin)))
 }
 
+/// The same of bytes: those of another system, which are recognised where nothing is said, or none.
+///
+/// # Errors
+/// Where they are not what was said, or begin like one and the rest does not fit.
+pub fn of_bytes(bytes: &[u8], said: &Said) -> Result<Option<Mapped>> {
+    let found = match said.layout {
+        Some(layout) => Some(layout.read(bytes).map_err(|fault| Refusal::NotThat { layout, fault })?),
+        None => {
+            tamis_formats::recognise(bytes).map_err(|(layout, fault)| Refusal::Damaged { layout, fault })?
+        }
+    };
+    found.map(|found| container(found, said.steps.clone())).transpose()
+}
+
 /// The refusal of a file that is not ours, where it is known whose it is.
 pub(crate) fn whose(file: &[u8]) -> Option<Refusal> {
     let found = tamis_formats::recognise(file).ok()??;
@@ -266,6 +309,23 @@ pub enum Target {
 }
 
 impl Target {
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// Where there is none: the names of all.
+    pub fn named(text: &str) -> std::result::Result<Target, String> {
+        let read_only = [Layout::HadoopCounting, Layout::SparkCounts];
+        let layouts = Layout::ALL.into_iter().filter(|layout| !read_only.contains(layout));
+        let schemes = Foreign::ALL.into_iter().map(Target::Scheme);
+        let targets: Vec<Target> = layouts.map(Target::Layout).chain(schemes).collect();
+        targets.iter().copied().find(|target| target.name() == text).ok_or_else(|| {
+            let mut names: Vec<&str> = targets.iter().map(|target| target.name()).collect();
+            names.sort_unstable();
+            names.dedup();
+            format!("there is tamis, {}", names.join(", "))
+        })
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -359,6 +419,16 @@ impl Take for Adding {
     fn take(&mut self, key: Key<'_>) {
         self.new += u64::from(self.bloom.insert_new_bytes(self.by, key.bytes));
     }
+}
+
+/// The bytes of a filter in its own layout.
+///
+/// # Errors
+/// Where the layout cannot have it.
+pub fn to_bytes(filter: &Filter<'_>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    tamis_formats::write(filter, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a filter in its own layout, whole or not at all.
