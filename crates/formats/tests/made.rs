@@ -32,8 +32,11 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap())
 }
 
-/// Whether a key is found, by what was read.
-fn asked(held: &Held) -> Box<dyn Fn(&[u8]) -> bool + '_> {
+/// Whether a key is found.
+type Has<'h> = Box<dyn Fn(&[u8]) -> bool + 'h>;
+
+/// The answers of what was read.
+fn asked(held: &Held) -> Has<'_> {
     match held {
         Held::Filter(filter) => {
             let bloom = Bloom::from_words(&filter.words[..], filter.bits, filter.hashes).unwrap();

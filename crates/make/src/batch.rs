@@ -349,7 +349,9 @@ impl Take for KeyBatch {
             Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes_of(key.bytes, count)),
             Needs::Keywords(scheme) => self.numbers.push(keyword_hashes(key.bytes, scheme)),
-            Needs::Wide(foreign, count) => self.numbers.push(foreign.lanes(key.bytes).take(count as usize)),
+            Needs::Wide(foreign, count) => {
+                self.numbers.push_with(count as usize, |lanes| foreign.lanes(key.bytes).fill(lanes));
+            }
         }
     }
 
@@ -401,6 +403,18 @@ impl<T: Copy> Lists<T> {
     #[inline]
     fn push(&mut self, list: impl IntoIterator<Item = T>) {
         self.items.extend(list);
+        self.ends.push(self.items.len());
+    }
+
+    /// A list of this many items, which are filled in.
+    #[inline(always)]
+    fn push_with(&mut self, count: usize, fill: impl FnOnce(&mut [T]))
+    where
+        T: Default,
+    {
+        let start = self.items.len();
+        self.items.resize(start + count, T::default());
+        fill(&mut self.items[start..]);
         self.ends.push(self.items.len());
     }
 

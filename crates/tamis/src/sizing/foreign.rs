@@ -61,6 +61,7 @@ impl Foreign {
 
 /// The logarithm of 2 with the digits that RedisBloom has, and its square. They matter: with all digits, a filter for a
 /// rate of 1/4 would have 2 hashes, and RedisBloom gives it 3.
+#[expect(clippy::approx_constant, reason = "its digits are the point")]
 const REDIS_LN_2: f64 = 0.693147180559945;
 /// The square.
 pub const REDIS_LN_2_SQUARED: f64 = 0.480453013918201;
