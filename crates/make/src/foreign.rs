@@ -211,8 +211,12 @@ pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
     };
     let converts = found.filter().is_some() && found.layout != Layout::HadoopCounting;
     let origin = Origin { layout: found.layout, planned, beyond: found.beyond, converts };
-    let steps = if said.steps.is_empty() { &said.at_key } else { &said.steps };
-    Ok((container(found, steps.clone())?, Some(origin)))
+    let mut steps = if said.steps.is_empty() { said.at_key.clone() } else { said.steps.clone() };
+    if said.of_several && !said.steps.is_empty() && !found.layout.leaves_type_open() {
+        // A type that is said of several files is that of those that leave it open: others have bytes.
+        steps.retain(|step| !matches!(step, Step::Int | Step::Long | Step::Utf16 | Step::Xxhash64));
+    }
+    Ok((container(found, steps)?, Some(origin)))
 }
 
 /// The same of bytes: those of another system, which are recognised where nothing is said, or none.

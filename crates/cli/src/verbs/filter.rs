@@ -56,7 +56,7 @@ writes the records to a folder that must not exist.
 
 With --also, each file makes the key of a record by its own steps and hash, so that filters of several systems, and \
 ours, are asked in one pass. The report counts the records of each. --as and --funnel are said of all files of other \
-systems.
+systems; a type of keys, of those that leave it open.
 
 A layered filter (build --kind layered) is asked for whole records of keywords: each keyword in its layer, then \
 the XOR layer. With --partial, the XOR layer is not asked, and a record passes if each of its keywords may be at \

@@ -340,6 +340,9 @@ fn several_files_are_asked_at_once_and_told_by_their_names() {
     // What is said is said of the files of other systems, also where the first is ours.
     let said = "filter ours.tamis events.csv --key user --also bloom_v2_longs.bin --funnel long --tag=in";
     assert_eq!(folder.run(said).out, "user,what,in\n42,a,\"ours,bloom_v2_longs\"\n7,b,ours\n");
+    // A type of keys is that of the files that leave it open: those of DCSO are bytes.
+    let said = "filter known.bloom events.csv --key user --also bloom_v2_longs.bin --funnel long --tag=in";
+    assert_eq!(folder.run(said).out, "user,what,in\n42,a,bloom_v2_longs\n7,b,known\n8,c,known\n");
     // A file that names no columns has those of the first.
     folder.write("more.csv", "id\n8\n9\n");
     assert_eq!(folder.run("filter ours.tamis more.csv --also known.bloom").out, "id\n8\n");
