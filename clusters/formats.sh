@@ -37,6 +37,6 @@ cluster_status() {
 }
 
 settings() {
-    echo "export OTHERS='java -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp $home/classes:$(cat "$home/jars") Others'"
+    echo "export OTHERS='java -Xmx512m -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp $home/classes:$(cat "$home/jars") Others'"
     echo "export DCSO=$home/dcso/dcso"
 }

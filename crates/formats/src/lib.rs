@@ -1,4 +1,4 @@
-//! Bloom filters of other systems: what a file is, what is in it, and how it is written so that its own system reads
+//! Bloom filters and sketches of other systems: what a file is, what is in it, and how it is written so that its own system reads
 //! it.
 //!
 //! Each layout is one file here: it recognises its own, reads it, and writes it again. How keys are placed is no
@@ -17,6 +17,7 @@
 //! | [`dcso`] | whether keys are in upper or lower case |
 //! | [`datasketches`] | the number of keys, the rate, the type of keys |
 //! | [`redis`] | the name of its key |
+//! | [`spark_counts`] | the type of keys |
 //!
 //! [`parquet`] stands apart: its filters lie inside files of another kind, and place keys in blocks.
 
@@ -33,6 +34,7 @@ pub mod hadoop;
 pub mod parquet;
 pub mod redis;
 pub mod spark;
+pub mod spark_counts;
 
 /// A Bloom filter as it stands in a file of another system.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,10 +58,61 @@ pub struct Filter<'w> {
 pub struct Found {
     /// Its layout.
     pub layout: Layout,
-    /// The filter.
-    pub filter: Filter<'static>,
+    /// What is in it.
+    pub held: Held,
     /// Bytes after the filter that belong to its user, and that no other layout has.
     pub beyond: u64,
+}
+
+impl Found {
+    /// The filter, where it is one that is written again as it was read.
+    pub fn filter(&self) -> Option<&Filter<'static>> {
+        match &self.held {
+            Held::Filter(filter) => Some(filter),
+            Held::Links(_) | Held::Counts(_) => None,
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Held {
+    /// A Bloom filter.
+    Filter(Filter<'static>),
+    /// One that grew.
+    Links(Links),
+    /// A sketch that counts.
+    Counts(Counts),
+}
+
+/// A Bloom filter that grew: several of them, each for more keys than the one before. A key is in it if one has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Links {
+    /// How many times as many keys the next one is for.
+    pub growth: u32,
+    /// How many there are.
+    pub count: u32,
+    /// The keys and the rate that the first was made for.
+    pub planned: (u64, f64),
+    /// The keys that were added, and those of them that are in the last.
+    pub added: (u64, u64),
+    /// The bits of all of them in words, the lowest first.
+    pub words: Vec<u64>,
+}
+
+/// A Count-Min sketch as Spark has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counts {
+    /// All that was counted.
+    pub total: u64,
+    /// The rows.
+    pub depth: u32,
+    /// The counters of a row.
+    pub width: u64,
+    /// A seed that draws the factors of its rows.
+    pub seed: u64,
+    /// The counters, row by row.
+    pub counters: Vec<u64>,
 }
 
 /// The layout of a file.
@@ -79,11 +132,13 @@ pub enum Layout {
     DataSketches,
     /// See [`redis`].
     Redis,
+    /// See [`spark_counts`].
+    SparkCounts,
 }
 
 impl Layout {
     /// All of them.
-    pub const ALL: [Layout; 7] = [
+    pub const ALL: [Layout; 8] = [
         Layout::Spark,
         Layout::Guava,
         Layout::Hadoop,
@@ -91,6 +146,7 @@ impl Layout {
         Layout::Dcso,
         Layout::DataSketches,
         Layout::Redis,
+        Layout::SparkCounts,
     ];
 
     /// Its name on the command line.
@@ -103,6 +159,7 @@ impl Layout {
             Layout::Dcso => "dcso",
             Layout::DataSketches => "datasketches",
             Layout::Redis => "redis",
+            Layout::SparkCounts => "spark-counts",
         }
     }
 
@@ -116,6 +173,7 @@ impl Layout {
             Layout::Dcso => "a Bloom filter of DCSO (hashlookup)",
             Layout::DataSketches => "a Bloom filter of DataSketches",
             Layout::Redis => "a Bloom filter of Redis (SCANDUMP)",
+            Layout::SparkCounts => "a Count-Min sketch of Spark",
         }
     }
 
@@ -127,14 +185,14 @@ impl Layout {
             Foreign::HadoopMurmur | Foreign::HadoopJenkins => Layout::Hadoop,
             Foreign::Dcso => Layout::Dcso,
             Foreign::DataSketches { .. } => Layout::DataSketches,
-            Foreign::Redis => Layout::Redis,
+            Foreign::Redis | Foreign::RedisLinks { .. } => Layout::Redis,
         }
     }
 
     /// Whether its files leave open of what type keys are: the same file serves numbers and text.
     pub fn leaves_type_open(self) -> bool {
         match self {
-            Layout::Spark | Layout::Guava | Layout::DataSketches => true,
+            Layout::Spark | Layout::Guava | Layout::DataSketches | Layout::SparkCounts => true,
             // Theirs are bytes.
             Layout::Hadoop | Layout::HadoopCounting | Layout::Dcso | Layout::Redis => false,
         }
@@ -150,16 +208,22 @@ impl Layout {
     /// # Errors
     /// Where it is none.
     pub fn read(self, file: &[u8]) -> Result<Found, Fault> {
-        let (filter, beyond) = match self {
-            Layout::Spark => (spark::read(file)?, 0),
-            Layout::Guava => (guava::read(file)?, 0),
-            Layout::Hadoop => (hadoop::read(file)?, 0),
-            Layout::HadoopCounting => (hadoop::read_counting(file)?, 0),
-            Layout::Dcso => dcso::read(file)?,
-            Layout::DataSketches => (datasketches::read(file)?, 0),
-            Layout::Redis => (redis::read(file)?, 0),
+        let mut beyond = 0;
+        let held = match self {
+            Layout::Spark => Held::Filter(spark::read(file)?),
+            Layout::Guava => Held::Filter(guava::read(file)?),
+            Layout::Hadoop => Held::Filter(hadoop::read(file)?),
+            Layout::HadoopCounting => Held::Filter(hadoop::read_counting(file)?),
+            Layout::Dcso => {
+                let filter;
+                (filter, beyond) = dcso::read(file)?;
+                Held::Filter(filter)
+            }
+            Layout::DataSketches => Held::Filter(datasketches::read(file)?),
+            Layout::Redis => redis::read(file)?,
+            Layout::SparkCounts => Held::Counts(spark_counts::read(file)?),
         };
-        Ok(Found { layout: self, filter, beyond })
+        Ok(Found { layout: self, held, beyond })
     }
 }
 
@@ -189,7 +253,7 @@ pub fn recognise(file: &[u8]) -> Result<Option<Found>, (Layout, Fault)> {
 /// [`Unwritable`] where the layout cannot have it; and those of the output.
 pub fn write(filter: &Filter<'_>, out: &mut dyn Write) -> io::Result<()> {
     let written = match Layout::of(filter.scheme) {
-        Layout::Spark => spark::write(filter, out),
+        Layout::Spark | Layout::SparkCounts => spark::write(filter, out),
         Layout::Guava => guava::write(filter, out),
         Layout::Hadoop | Layout::HadoopCounting => hadoop::write(filter, out),
         Layout::Dcso => dcso::write(filter, out),
@@ -240,9 +304,18 @@ pub enum Fault {
         /// The keys.
         keys: u64,
     },
-    /// A filter that grew.
-    #[error("it grew, and has {0} filters in place of one")]
-    Links(u32),
+    /// A link of a filter that grew that is not as large as it should be after the first.
+    #[error("its link {0} is not of the size that follows from the first")]
+    Link(u32),
+    /// Factors that Java's random numbers do not give.
+    #[error("its factors are not those of any seed")]
+    Factors,
+    /// Counters whose sum is not the total.
+    #[error("the counters of a row do not sum up to its total, {total}")]
+    Sums {
+        /// The total.
+        total: u64,
+    },
     /// A version or an option that is not known.
     #[error("it is of a version, or has an option, that is not known here: {0}")]
     Version(u64),

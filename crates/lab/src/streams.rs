@@ -315,6 +315,7 @@ fn run(
 /// The error of the counts by the rank of the addresses that were trained.
 fn ranks(job: &Job, train: &Path, sketches: &Path, control: &Control) -> Result<Vec<rank::Rank>> {
     let test = rank::Job {
+        said: tamis_make::foreign::Said::default(),
         sketches: sketches.into(),
         inputs: vec![train.display().to_string()],
         options: Options::default(),

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use tamis::hash::{ByBytes, Foreign, Scheme, murmur3};
 use tamis::key::keywords_of;
-use tamis::params::Params;
-use tamis::sizing::Kind;
+use tamis::params::{GroupParams, Params};
+use tamis::scalable::Sizes;
+use tamis::sizing::{Kind, Shape};
 
 use crate::rows::{Key, Take};
 
@@ -38,14 +39,15 @@ impl Needs {
             (_, Scheme::Murmur3) => Needs::Lanes(most_hashes),
             (_, Scheme::Polynomial { seed }) => Needs::Bytes(ByBytes::Polynomial { seed }),
             (_, Scheme::Foreign(foreign)) => Needs::Wide(foreign, most_hashes),
-            (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. }) => Needs::Hash,
+            (_, Scheme::Xxh3 { .. } | Scheme::SipHash { .. } | Scheme::SparkCounts(_)) => Needs::Hash,
         }
     }
 
     /// What filters with these parameters need.
     pub fn of(params: &Params) -> Needs {
-        let most = params.groups.iter().map(|group| group.shape.hashes()).max().unwrap_or(0);
-        Needs::new(params.common.kind, params.common.hash, most)
+        let hash = params.common.hash;
+        let most = params.groups.iter().map(|group| most_hashes(group, hash)).max().unwrap_or(0);
+        Needs::new(params.common.kind, hash, most)
     }
 
     /// What both need. They hash keys alike.
@@ -56,6 +58,21 @@ impl Needs {
             (Needs::Hash, other) => other,
             (needs, _) => needs,
         }
+    }
+}
+
+/// The most hashes that a key has in the filter of a group.
+fn most_hashes(group: &GroupParams, hash: Scheme) -> u32 {
+    match group.shape {
+        Shape::Scalable { layers, .. } => {
+            let layer = |number| Sizes::of(hash).layer(group.keys(), group.fpr(), number);
+            (0..layers)
+                .filter_map(|number| layer(number).ok())
+                .map(|layer| layer.shape.hashes())
+                .max()
+                .unwrap_or(0)
+        }
+        shape => shape.hashes(),
     }
 }
 
@@ -332,7 +349,9 @@ impl Take for KeyBatch {
             Needs::Hash | Needs::Bytes(_) => {}
             Needs::Lanes(count) => self.push_lanes(count, lanes_of(key.bytes, count)),
             Needs::Keywords(scheme) => self.numbers.push(keyword_hashes(key.bytes, scheme)),
-            Needs::Wide(foreign, count) => self.numbers.push(foreign.lanes(key.bytes).take(count as usize)),
+            Needs::Wide(foreign, count) => {
+                self.numbers.push_with(count as usize, |lanes| foreign.lanes(key.bytes).fill(lanes));
+            }
         }
     }
 
@@ -384,6 +403,18 @@ impl<T: Copy> Lists<T> {
     #[inline]
     fn push(&mut self, list: impl IntoIterator<Item = T>) {
         self.items.extend(list);
+        self.ends.push(self.items.len());
+    }
+
+    /// A list of this many items, which are filled in.
+    #[inline(always)]
+    fn push_with(&mut self, count: usize, fill: impl FnOnce(&mut [T]))
+    where
+        T: Default,
+    {
+        let start = self.items.len();
+        self.items.resize(start + count, T::default());
+        fill(&mut self.items[start..]);
         self.ends.push(self.items.len());
     }
 

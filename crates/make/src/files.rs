@@ -451,7 +451,9 @@ pub fn open_to_weigh(path: &Path) -> Result<Mapped> {
 
 /// The same, or a filter of another system.
 pub fn open_to_merge(path: &Path) -> Result<Mapped> {
-    weighed(path, open_any(path)?)
+    let (file, origin) = foreign::open_said(path, &foreign::Said::default())?;
+    origin.map_or(Ok(()), |origin| origin.check_converts(path))?;
+    weighed(path, file)
 }
 
 fn weighed(path: &Path, container: Mapped) -> Result<Mapped> {

@@ -4,19 +4,24 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tamis::bloom;
+use tamis::bloom::{self, Bloom};
+use tamis::countmin::{epsilon_of, shape_by_hand};
 use tamis::format::{self, Beside, Extras};
-use tamis::hash::{Foreign, Scheme};
+use tamis::hash::{ByBytes, Foreign, Scheme, SparkCounts};
 use tamis::key::{Column, Field, Recipe, Step};
-use tamis::params::{Common, GroupParams, Name, Params};
+use tamis::memory::Words;
+use tamis::params::{Common, Goal, GroupParams, Name, Params};
+use tamis::scalable::Sizes;
 use tamis::sizing::{Kind, Shape};
 use tamis::sketch::estimated_keys;
-use tamis_formats::{Fault, Filter, Found, Layout, Unwritable};
+use tamis_formats::{Counts, Fault, Filter, Found, Held, Layout, Links, Unwritable};
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
+use tamis_read::{Control, Sources};
 
 use crate::files::{self, Mapped};
-use crate::{opt, pipe};
+use crate::rows::{BadRows, Groups, Key, KeyRows, OnBad, Take};
+use crate::{build, opt, pipe};
 
 /// What is said of a file that does not say it itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +30,39 @@ pub struct Said {
     pub layout: Option<Layout>,
     /// What its keys went through: the last step may be their type in the other system.
     pub steps: Vec<Step>,
+    /// The same, where it is said at the key that is asked, which may be one of ours: that says itself.
+    pub at_key: Vec<Step>,
+    /// Whether it is said of several files, of which those of ours say themselves what they are.
+    pub of_several: bool,
+}
+
+impl Said {
+    /// What is said by names: that of a layout, and a [funnel].
+    ///
+    /// # Errors
+    /// Where there is no such layout or funnel: what there is.
+    pub fn by_names(layout: Option<&str>, funnel: Option<&str>) -> std::result::Result<Said, String> {
+        let named = |name: &str| {
+            Layout::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| {
+                let names: Vec<&str> = Layout::ALL.into_iter().map(Layout::name).collect();
+                format!("{name:?} is no format of another system; there is {}", names.join(", "))
+            })
+        };
+        let layout = layout.map(named).transpose()?;
+        let steps = funnel.map(self::funnel).transpose()?.unwrap_or_default();
+        Ok(Said { layout, steps, ..Said::default() })
+    }
+}
+
+/// The steps of a funnel: `utf8` and `bytes` have none, all others are those of a recipe.
+///
+/// # Errors
+/// Where there are no such steps.
+pub fn funnel(text: &str) -> std::result::Result<Vec<Step>, String> {
+    match text {
+        "utf8" | "bytes" => Ok(Vec::new()),
+        _ => format!(":{text}").parse::<Field>().map(|field| field.steps).map_err(|error| error.to_string()),
+    }
 }
 
 /// What is known of a file that came from another system.
@@ -36,6 +74,8 @@ pub struct Origin {
     pub planned: bool,
     /// Bytes of its user after the filter.
     pub beyond: u64,
+    /// Whether it can become a file of ours.
+    pub converts: bool,
 }
 
 /// Why a file of another system is not opened, or not written.
@@ -74,6 +114,12 @@ pub enum Refusal {
     /// A kind that other systems do not have.
     #[error("holds {0} sketches, and other systems read only classic Bloom filters")]
     Kind(Kind),
+    /// A sketch of another system of which a file of ours would not be all that it is.
+    #[error("is {}, which is asked as it is, and not converted{}", .layout.title(), why(*.layout))]
+    Kept {
+        /// Its layout.
+        layout: Layout,
+    },
     /// Several filters, where a layout has one.
     #[error("holds {0} filters, and a file of another system holds one")]
     Groups(usize),
@@ -92,8 +138,37 @@ impl refusal::Refusal for Refusal {
             Refusal::Scheme { .. } | Refusal::Kind(_) => {
                 vec![Help::DoWith("build it again from its keys, by build", vec![opt::TO.with("FORMAT")])]
             }
+            Refusal::Kept { layout: Layout::SparkCounts } => {
+                vec![Help::DoWith("count its keys again, by build", vec![opt::KIND.with("count-min")])]
+            }
+            Refusal::Kept { .. } => {
+                vec![Help::DoWith("build it again from its keys, by build", vec![opt::TO.with("FORMAT")])]
+            }
             Refusal::Groups(_) => vec![Help::Give(vec![opt::GROUP.with("NAME")])],
             Refusal::NotThat { .. } | Refusal::Damaged { .. } | Refusal::Unwritable(_) => Vec::new(),
+        }
+    }
+}
+
+/// What a conversion would lose.
+fn why(layout: Layout) -> &'static str {
+    match layout {
+        Layout::HadoopCounting => ": its counters, by which keys are taken out, would be lost",
+        Layout::Redis => ": it grew, and no other filter has links of these sizes",
+        Layout::SparkCounts => ": no other sketch places keys as it does",
+        _ => "",
+    }
+}
+
+impl Origin {
+    /// Refuses what is asked as it is, and not made a file of ours.
+    ///
+    /// # Errors
+    /// Where it is that.
+    pub fn check_converts(&self, path: &Path) -> Result<()> {
+        match self.converts {
+            true => Ok(()),
+            false => Err(Error::input(path, Refusal::Kept { layout: self.layout })),
         }
     }
 }
@@ -112,7 +187,7 @@ pub fn open_to_ask(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)>
 /// The same of a file of which no keys are asked.
 pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
     let refused = |refusal| Error::input(path, refusal);
-    let ours = |file: Result<Mapped>| match said.steps.is_empty() {
+    let ours = |file: Result<Mapped>| match said.steps.is_empty() || said.of_several {
         true => file.map(|file| (file, None)),
         false => Err(refused(Refusal::Ours)),
     };
@@ -121,6 +196,7 @@ pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
     }
     let map = files::mapped(path)?;
     let found = match said.layout {
+        _ if said.of_several && map.starts_with(&format::MAGIC) => return ours(files::of_map(path, map)),
         Some(layout) => layout.read(&map).map_err(|fault| refused(Refusal::NotThat { layout, fault }))?,
         None if map.starts_with(&format::MAGIC) => return ours(files::of_map(path, map)),
         None => match tamis_formats::recognise(&map) {
@@ -129,9 +205,32 @@ pub fn open_said(path: &Path, said: &Said) -> Result<(Mapped, Option<Origin>)> {
             Ok(None) => return Ok((files::of_map(path, map)?, None)), // which says that it is not ours
         },
     };
-    let origin =
-        Origin { layout: found.layout, planned: found.filter.planned.is_some(), beyond: found.beyond };
-    Ok((container(found, said.steps.clone())?, Some(origin)))
+    let planned = match &found.held {
+        Held::Filter(filter) => filter.planned.is_some(),
+        Held::Links(_) | Held::Counts(_) => true,
+    };
+    let converts = found.filter().is_some() && found.layout != Layout::HadoopCounting;
+    let origin = Origin { layout: found.layout, planned, beyond: found.beyond, converts };
+    let mut steps = if said.steps.is_empty() { said.at_key.clone() } else { said.steps.clone() };
+    if said.of_several && !said.steps.is_empty() && !found.layout.leaves_type_open() {
+        // A type that is said of several files is that of those that leave it open: others have bytes.
+        steps.retain(|step| !matches!(step, Step::Int | Step::Long | Step::Utf16 | Step::Xxhash64));
+    }
+    Ok((container(found, steps)?, Some(origin)))
+}
+
+/// The same of bytes: those of another system, which are recognised where nothing is said, or none.
+///
+/// # Errors
+/// Where they are not what was said, or begin like one and the rest does not fit.
+pub fn of_bytes(bytes: &[u8], said: &Said) -> Result<Option<Mapped>> {
+    let found = match said.layout {
+        Some(layout) => Some(layout.read(bytes).map_err(|fault| Refusal::NotThat { layout, fault })?),
+        None => {
+            tamis_formats::recognise(bytes).map_err(|(layout, fault)| Refusal::Damaged { layout, fault })?
+        }
+    };
+    found.map(|found| container(found, said.steps.clone())).transpose()
 }
 
 /// The refusal of a file that is not ours, where it is known whose it is.
@@ -140,21 +239,58 @@ pub(crate) fn whose(file: &[u8]) -> Option<Refusal> {
     Some(Refusal::NotOurs(found.layout))
 }
 
-/// A filter of another system as a container of ours: the same bits, with its own scheme.
+/// What a file of another system holds as a container of ours: the same bits, with its own scheme.
 fn container(found: Found, steps: Vec<Step>) -> Result<Mapped> {
-    let Filter { scheme, bits, hashes, words, planned, added } = found.filter;
-    let recipe = Recipe { key: vec![Field { column: Column::Line, steps }], ..Recipe::lines() };
-    let common = Common { kind: Kind::Bloom, hash: Scheme::Foreign(scheme), recipe };
+    match found.held {
+        Held::Filter(filter) => of_filter(filter, steps),
+        Held::Links(links) => of_links(links, steps),
+        Held::Counts(counts) => of_counts(counts, steps),
+    }
+}
+
+fn of_filter(filter: Filter<'static>, steps: Vec<Step>) -> Result<Mapped> {
+    let Filter { scheme, bits, hashes, words, planned, added } = filter;
     let (keys, rate) = planned.unwrap_or_else(|| most_for(scheme, bits, hashes));
     let group = GroupParams::filter(Name::default(), keys, rate, Shape::Bloom { bits, hashes });
-    let params = Params::new(common, vec![group])?;
-    let mut arena = words.into_owned();
-    arena.resize(params.layout().1, 0);
     // Where nobody counted them, the rows are as many as the fill tells of keys.
-    let ones = arena.iter().map(|word| u64::from(word.count_ones())).sum();
+    let ones = words.iter().map(|word| u64::from(word.count_ones())).sum();
     let filled = || estimated_keys(ones, bits, hashes).ceil().min(bits as f64) as u64;
-    let rows = [added.unwrap_or_else(filled)];
-    files::in_memory(&params, (&rows, &[Beside::Nothing]), &arena, Extras::default(), 1)
+    let tally = (added.unwrap_or_else(filled), Beside::Nothing);
+    of_words((Kind::Bloom, Scheme::Foreign(scheme)), steps, group, tally, words.into_owned())
+}
+
+/// A filter that grew, with its links as layers.
+fn of_links(links: Links, steps: Vec<Step>) -> Result<Mapped> {
+    let Links { growth, count, planned: (keys, rate), added: (added, newest), words } = links;
+    let shape = Sizes::Redis { growth }.shape(keys, rate, count)?;
+    let group = GroupParams::filter(Name::default(), keys, rate, shape);
+    let hash = Scheme::Foreign(Foreign::RedisLinks { growth });
+    of_words((Kind::Scalable, hash), steps, group, (added, Beside::NewestKeys(newest)), words)
+}
+
+/// A sketch that counts. Whether keys are numbers, or text and bytes, is said by their steps.
+fn of_counts(counts: Counts, steps: Vec<Step>) -> Result<Mapped> {
+    let Counts { total, depth, width, seed, counters } = counts;
+    let numbers = steps.last().is_some_and(|step| matches!(step, Step::Int | Step::Long | Step::Xxhash64));
+    let hash = if numbers { SparkCounts::Longs { seed } } else { SparkCounts::Bytes };
+    let goal = Goal::Error { epsilon: epsilon_of(width) };
+    let group = GroupParams { group: Name::default(), goal, shape: shape_by_hand(width, depth, 64)? };
+    let tally = (total, Beside::TotalWeight(total));
+    of_words((Kind::CountMin, Scheme::SparkCounts(hash)), steps, group, tally, counters)
+}
+
+/// A container of one sketch, of lines that go through these steps.
+fn of_words(
+    (kind, hash): (Kind, Scheme),
+    steps: Vec<Step>,
+    group: GroupParams,
+    (rows, beside): (u64, Beside),
+    mut words: Vec<u64>,
+) -> Result<Mapped> {
+    let recipe = Recipe { key: vec![Field { column: Column::Line, steps }], ..Recipe::lines() };
+    let params = Params::new(Common { kind, hash, recipe }, vec![group])?;
+    words.resize(params.layout().1, 0);
+    files::in_memory(&params, (&[rows], &[beside]), &words, Extras::default(), 1)
 }
 
 /// The most keys for which its system chooses this number of hashes, and their rate: what stands for a plan that nobody
@@ -177,6 +313,23 @@ pub enum Target {
 }
 
 impl Target {
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// Where there is none: the names of all.
+    pub fn named(text: &str) -> std::result::Result<Target, String> {
+        let read_only = [Layout::HadoopCounting, Layout::SparkCounts];
+        let layouts = Layout::ALL.into_iter().filter(|layout| !read_only.contains(layout));
+        let schemes = Foreign::ALL.into_iter().map(Target::Scheme);
+        let targets: Vec<Target> = layouts.map(Target::Layout).chain(schemes).collect();
+        targets.iter().copied().find(|target| target.name() == text).ok_or_else(|| {
+            let mut names: Vec<&str> = targets.iter().map(|target| target.name()).collect();
+            names.sort_unstable();
+            names.dedup();
+            format!("there is tamis, {}", names.join(", "))
+        })
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -189,7 +342,7 @@ impl Target {
     pub fn scheme(self) -> Foreign {
         match self {
             Target::Scheme(scheme) => scheme,
-            Target::Layout(Layout::Spark) => Foreign::SparkV2 { seed: 0 },
+            Target::Layout(Layout::Spark | Layout::SparkCounts) => Foreign::SparkV2 { seed: 0 },
             Target::Layout(Layout::Guava) => Foreign::Guava64,
             Target::Layout(Layout::Hadoop | Layout::HadoopCounting) => Foreign::HadoopMurmur,
             Target::Layout(Layout::Dcso) => Foreign::Dcso,
@@ -238,6 +391,48 @@ pub fn filter_of(
         planned: Some((group.keys(), group.fpr())),
         added: Some(if file.keys_are_counted() { group.keys() } else { tally.rows }),
     })
+}
+
+/// The keys that are new when the rows of a job are added to its filter one after the other: what DCSO and RedisBloom
+/// count. Keys that the filter takes for others are not among them. None where the rows can be read only once.
+///
+/// # Errors
+/// Those of reading.
+pub fn added_in_order(job: &build::Job, filter: &Filter<'_>, control: &Control) -> Result<Option<u64>> {
+    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    if sources.are_streams() {
+        return Ok(None);
+    }
+    // What is set aside was, when the filter was built.
+    let on_bad = if job.bad_rows == BadRows::Fail { OnBad::Fail } else { OnBad::Skip };
+    let bloom = Bloom::zeroed(filter.bits, filter.hashes)?;
+    let adding = Adding { bloom, by: ByBytes::Foreign(filter.scheme), new: 0 };
+    let rows = KeyRows::new(&job.recipe, Scheme::Foreign(filter.scheme), on_bad, Groups::One(0), adding);
+    let sinks = sources.scan_dyn(vec![rows], control)?;
+    Ok(sinks.first().map(|rows| rows.take.new))
+}
+
+/// A filter to which keys are added, in one thread and in their order.
+struct Adding {
+    bloom: Bloom<Words>,
+    by: ByBytes,
+    new: u64,
+}
+
+impl Take for Adding {
+    fn take(&mut self, key: Key<'_>) {
+        self.new += u64::from(self.bloom.insert_new_bytes(self.by, key.bytes));
+    }
+}
+
+/// The bytes of a filter in its own layout.
+///
+/// # Errors
+/// Where the layout cannot have it.
+pub fn to_bytes(filter: &Filter<'_>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    tamis_formats::write(filter, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a filter in its own layout, whole or not at all.

@@ -38,6 +38,10 @@ pub fn of_sketch(kind: Kind, group: &GroupParams, tally: &Tally, sketch: &Sketch
     match sketch {
         Sketch::Layered(filter) => of_layers(group, &filter.ones()),
         Sketch::Counting(filter) => Health { full: Some(filter.census().full), ..health(kind, group, tally) },
+        // Its layers may be of sizes that its parameters alone do not tell.
+        Sketch::Scalable(filter) => {
+            Health { keys: filter.keys() as f64, rate: filter.expected_rate(), ..health(kind, group, tally) }
+        }
         _ => health(kind, group, tally),
     }
 }

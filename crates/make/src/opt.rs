@@ -43,6 +43,8 @@ options! {
     HASH = "hash";
     /// The layout of a file of another system.
     AS = "as";
+    /// Files that are asked besides.
+    ALSO = "also";
     /// The type of keys in another system.
     FUNNEL = "funnel";
     /// The layout that is written.

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use tamis::about::{About, Class, Classes};
+use tamis::format::MAGIC;
 use tamis::key::{BadValue, Column, Field, keywords_of};
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
@@ -19,6 +20,7 @@ use tamis_jobs::inspect;
 use tamis_jobs::lookup::{self, Lookup};
 use tamis_make::count_min::{Promise, top_of_open};
 use tamis_make::files::{self, Mapped};
+use tamis_make::foreign::{self, Said};
 use tamis_make::health::{Health, health, of_sketch};
 use tamis_make::rows::{Keyless, OnBad};
 use tamis_make::text::listed_names;
@@ -550,6 +552,22 @@ impl File {
         PyBytes::new(py, self.file.bytes())
     }
 
+    /// The bytes of one filter as another system has them.
+    fn for_others<'py>(
+        &self,
+        py: Python<'py>,
+        to: &str,
+        group: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let target = foreign::Target::named(to).map_err(|there| {
+            PyValueError::new_err(format!("{to:?} is no format of another system: {there}"))
+        })?;
+        let group = self.group(group)?;
+        let filter = foreign::filter_of(&self.file, group, target).map_err(refused)?;
+        let bytes = py.detach(|| foreign::to_bytes(&filter));
+        Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
+    }
+
     /// Whether both hold the same, whatever is recorded about them.
     fn same(&self, py: Python<'_>, other: &File) -> bool {
         let (ours, theirs) = (&self.file, &other.file);
@@ -615,11 +633,18 @@ impl Builder {
 
 /// Opens a file, of which its builder may tell how many rows were left out.
 #[pyfunction]
-#[pyo3(signature = (path, skipped=0))]
-pub fn open(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
+#[pyo3(signature = (path, skipped=0, layout=None, funnel=None))]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    skipped: u64,
+    layout: Option<&str>,
+    funnel: Option<&str>,
+) -> PyResult<File> {
+    let said = Said::by_names(layout, funnel).map_err(PyValueError::new_err)?;
     // Here a `-` is a name like any other, and no pipe.
     let name = if pipe::is_stdin(&path) { Path::new(".").join(&path) } else { path.clone() };
-    let file = py.detach(|| files::open(&name)).map_err(raised)?;
+    let (file, _) = py.detach(|| foreign::open_to_ask(&name, &said)).map_err(raised)?;
     Ok(File { path: Some(path), skipped, ..File::kept(file) })
 }
 
@@ -627,14 +652,27 @@ pub fn open(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
 #[pyfunction]
 #[pyo3(signature = (path, skipped=0))]
 pub fn take_over(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
-    let opened = open(py, path.clone(), skipped)?;
+    let opened = open(py, path.clone(), skipped, None, None)?;
     fs::remove_file(path)?; // it stays mapped
     Ok(File { path: None, ..opened })
 }
 
-/// Sketches of the bytes that `to_bytes` gave.
+/// Sketches of the bytes that `to_bytes` gave, or that another system wrote.
 #[pyfunction]
-pub fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<File> {
+#[pyo3(signature = (bytes, layout=None, funnel=None))]
+pub fn from_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    layout: Option<&str>,
+    funnel: Option<&str>,
+) -> PyResult<File> {
+    let said = Said::by_names(layout, funnel).map_err(PyValueError::new_err)?;
+    if said != Said::default() || !bytes.starts_with(&MAGIC) {
+        let theirs = py.detach(|| foreign::of_bytes(bytes, &said));
+        if let Some(file) = theirs.map_err(|error| Failure::new_err(format!("these bytes: {error}")))? {
+            return Ok(File::kept(file));
+        }
+    }
     let verified = |file: Mapped| {
         (0..file.params().groups.len()).try_for_each(|group| file.verify(group))?;
         Ok(file)

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use tamis::sizing::Kind;
 use tamis_jobs::ask::Extent;
-use tamis_jobs::filter::{Exact, KnownBy, Report, Skipped};
+use tamis_jobs::filter::{Exact, KnownBy, OfFile, Report, Skipped};
 use tamis_make::number;
+use tamis_make::text::printable;
 
 use crate::Table;
 use crate::check::phases_json;
@@ -13,15 +14,23 @@ use crate::facts::Facts;
 /// For people.
 pub fn table(report: &Report) -> Table {
     let mut facts = Facts::default();
-    let (fewest, most) = report.hashes;
-    let hashes = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
-    facts.push("hash functions", hashes);
-    facts.push("size of the set", size(report));
+    if report.files.is_empty() {
+        let (fewest, most) = report.hashes;
+        let hashes = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+        facts.push("hash functions", hashes);
+        facts.push("size of the set", size(report));
+    }
     if report.extent == Extent::Partial {
         facts.push("layers asked", "those that the keywords reach, without the XOR layer");
     }
     facts.push("records analysed", number::count(report.records));
     facts.push("admitted", share(report, report.admitted));
+    for file in &report.files {
+        let name = printable(&file.name.0);
+        let rate = file.rate.map(|rate| format!("; rate of false positives {}", number::rate(rate)));
+        let what = format!("{}, {}{}", file.kind, file.hash, rate.unwrap_or_default());
+        facts.push(format!("  by {name}"), format!("{}: {what}", share(report, file.admitted)));
+    }
     facts.push("rejected", share(report, report.rejected()));
     if report.keyless > 0 {
         facts.push("  without a key", share(report, report.keyless));
@@ -37,8 +46,10 @@ pub fn table(report: &Report) -> Table {
         }
     }
     facts.phases(&report.phases);
-    facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
-    facts.push("bits", number::count(report.bits));
+    if report.files.is_empty() {
+        facts.push("filters", format!("{} ({})", number::count(report.filters), report.kind));
+        facts.push("bits", number::count(report.bits));
+    }
     if let Some(refuted) = report.refuted {
         facts.push("false positives removed", number::count(refuted));
     }
@@ -102,7 +113,19 @@ pub fn json(report: &Report) -> Value {
         "expected_false_admissions": report.false_admissions, "closed": report.closed,
         "phases": phases_json(&report.phases),
     });
-    if report.kind == Kind::Layered {
+    if !report.files.is_empty() {
+        for field in ["kind", "filters", "hashes", "bits", "set", "set_at_least", "set_exact", "planned_keys"]
+        {
+            json.as_object_mut().and_then(|object| object.remove(field)); // they are those of each
+        }
+        let of = |file: &OfFile| {
+            json!({
+                "name": file.name, "path": file.path, "kind": file.kind, "hash": file.hash,
+                "admitted": file.admitted, "rate": file.rate,
+            })
+        };
+        json["files"] = report.files.iter().map(of).collect();
+    } else if report.kind == Kind::Layered {
         json["partial"] = (report.extent == Extent::Partial).into();
     }
     if report.skipped.row_groups > 0 {

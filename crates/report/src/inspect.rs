@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tamis::format::Tally;
-use tamis::key::{Recipe, keywords_of};
+use tamis::key::{Recipe, Step, keywords_of};
 use tamis::layered::typical_keywords;
 use tamis::params::{Common, GroupParams};
 use tamis::sizing::{Kind, Shape};
@@ -57,12 +57,22 @@ fn filters<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = (&'a GroupParams
     })
 }
 
-/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars.
+/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars; a number whose bytes
+/// are those of another system, as a number.
 pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
     if !recipe.keys_have_parts() {
-        return printable(key);
+        return number_of(recipe, key).unwrap_or_else(|| printable(key));
     }
     keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
+}
+
+/// The number that a key is, where the recipe makes its bytes.
+fn number_of(recipe: &Recipe, key: &[u8]) -> Option<String> {
+    match recipe.key.last()?.steps.last()? {
+        Step::Int => Some(i32::from_le_bytes(key.try_into().ok()?).to_string()),
+        Step::Long | Step::Xxhash64 => Some(i64::from_le_bytes(key.try_into().ok()?).to_string()),
+        _ => None,
+    }
 }
 
 /// In place of an estimate if there is none, because all counters of the key are full.

@@ -10,10 +10,13 @@ use crate::chunks::chunks;
 use crate::error::Error;
 use crate::sizing::MOST_BITS;
 
+mod counts;
 mod foreign;
 mod polynomial;
 mod secret;
 
+pub use counts::SparkCounts;
+pub(crate) use counts::{place_of_bytes, place_of_long};
 pub use foreign::{Foreign, Lanes, xxh64};
 pub use polynomial::{polynomial, polynomial_factor};
 pub use secret::{HashKey, KEY_BYTES};
@@ -43,8 +46,10 @@ pub enum Scheme {
         /// The seed of the factors.
         seed: u64,
     },
-    /// That of another system.
+    /// That of another system's filters.
     Foreign(Foreign),
+    /// That of Spark's sketches that count.
+    SparkCounts(SparkCounts),
 }
 
 impl Scheme {
@@ -59,6 +64,7 @@ impl Scheme {
             Scheme::Murmur3 => "murmur3",
             Scheme::Polynomial { .. } => "polynomial",
             Scheme::Foreign(foreign) => foreign.name(),
+            Scheme::SparkCounts(counts) => counts.name(),
         }
     }
 
@@ -75,6 +81,7 @@ impl Scheme {
         match self {
             Scheme::Xxh3 { seed } => Some(Single::Xxh3 { seed }),
             Scheme::SipHash { check } => Some(Single::SipHash(check)),
+            Scheme::SparkCounts(counts) => Some(Single::SparkCounts(counts)),
             Scheme::Murmur3 | Scheme::Polynomial { .. } | Scheme::Foreign(_) => None,
         }
     }
@@ -83,7 +90,7 @@ impl Scheme {
     #[inline]
     pub fn by_bytes(self) -> Option<ByBytes> {
         match self {
-            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } => None,
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } | Scheme::SparkCounts(_) => None,
             Scheme::Murmur3 => Some(ByBytes::Murmur3),
             Scheme::Polynomial { seed } => Some(ByBytes::Polynomial { seed }),
             Scheme::Foreign(foreign) => Some(ByBytes::Foreign(foreign)),
@@ -93,7 +100,9 @@ impl Scheme {
     /// The most positions that it gives. (Other systems make filters that they cannot fill.)
     pub fn reach(self) -> u64 {
         match self {
-            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } | Scheme::Foreign(_) => MOST_BITS,
+            Scheme::Xxh3 { .. } | Scheme::SipHash { .. } | Scheme::Foreign(_) | Scheme::SparkCounts(_) => {
+                MOST_BITS
+            }
             Scheme::Murmur3 | Scheme::Polynomial { .. } => MOST_REACHED,
         }
     }
@@ -122,6 +131,8 @@ pub enum Single {
     },
     /// SipHash-2-4 under a secret key.
     SipHash(HashKey),
+    /// That of Spark's sketches that count.
+    SparkCounts(SparkCounts),
 }
 
 impl Single {
@@ -134,6 +145,7 @@ impl Single {
         match self {
             Single::Xxh3 { seed } => xxh3(key, seed),
             Single::SipHash(secret) => secret.hash(key),
+            Single::SparkCounts(counts) => counts.hash(key),
         }
     }
 }
@@ -211,6 +223,7 @@ impl From<Single> for Scheme {
         match hash {
             Single::Xxh3 { seed } => Scheme::Xxh3 { seed },
             Single::SipHash(check) => Scheme::SipHash { check },
+            Single::SparkCounts(counts) => Scheme::SparkCounts(counts),
         }
     }
 }
@@ -246,6 +259,13 @@ enum SchemeInJson {
         seed: u64,
     },
     Redis {},
+    RedisLinks {
+        growth: u32,
+    },
+    SparkCounts {},
+    SparkCountsLong {
+        seed: u64,
+    },
 }
 
 #[cfg(feature = "serde")]
@@ -265,6 +285,11 @@ impl From<SchemeInJson> for Scheme {
             SchemeInJson::Dcso {} => Foreign::Dcso,
             SchemeInJson::DataSketches { seed } => Foreign::DataSketches { seed },
             SchemeInJson::Redis {} => Foreign::Redis,
+            SchemeInJson::RedisLinks { growth } => Foreign::RedisLinks { growth },
+            SchemeInJson::SparkCounts {} => return Scheme::SparkCounts(SparkCounts::Bytes),
+            SchemeInJson::SparkCountsLong { seed } => {
+                return Scheme::SparkCounts(SparkCounts::Longs { seed });
+            }
         })
     }
 }
@@ -287,7 +312,10 @@ impl From<Scheme> for SchemeInJson {
                 Foreign::Dcso => SchemeInJson::Dcso {},
                 Foreign::DataSketches { seed } => SchemeInJson::DataSketches { seed },
                 Foreign::Redis => SchemeInJson::Redis {},
+                Foreign::RedisLinks { growth } => SchemeInJson::RedisLinks { growth },
             },
+            Scheme::SparkCounts(SparkCounts::Bytes) => SchemeInJson::SparkCounts {},
+            Scheme::SparkCounts(SparkCounts::Longs { seed }) => SchemeInJson::SparkCountsLong { seed },
         }
     }
 }
@@ -301,7 +329,8 @@ impl fmt::Display for Scheme {
             Scheme::SipHash { check } => write!(f, " (key with {check})"),
             Scheme::Foreign(Foreign::SparkV2 { seed }) if *seed != 0 => write!(f, " (seed {seed})"),
             Scheme::Foreign(Foreign::DataSketches { seed }) => write!(f, " (seed {seed})"),
-            Scheme::Foreign(_) => Ok(()),
+            Scheme::SparkCounts(SparkCounts::Longs { seed }) => write!(f, " (seed {seed})"),
+            Scheme::Foreign(_) | Scheme::SparkCounts(SparkCounts::Bytes) => Ok(()),
         }
     }
 }

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::countmin;
 use crate::error::{Difference, Error, ParamsFault, Result};
 use crate::fuse;
-use crate::hash::Scheme;
+use crate::hash::{Foreign, Scheme};
 use crate::key::Recipe;
 use crate::layered;
-use crate::scalable;
+use crate::scalable::{self, Sizes};
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
 /// The name of a group: bytes, mostly text.
@@ -109,7 +109,10 @@ impl Common {
     pub fn version(&self) -> u32 {
         let of_hash = match self.hash {
             Scheme::Xxh3 { .. } | Scheme::Murmur3 => 1,
-            Scheme::SipHash { .. } | Scheme::Polynomial { .. } | Scheme::Foreign(_) => 2,
+            Scheme::SipHash { .. }
+            | Scheme::Polynomial { .. }
+            | Scheme::Foreign(_)
+            | Scheme::SparkCounts(_) => 2,
         };
         self.recipe.version().max(of_hash)
     }
@@ -226,7 +229,7 @@ impl Numbers {
                     && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)
             }
             Shape::Layered { .. } => layered::possible(&shape),
-            Shape::Scalable { .. } => scalable::shape_has_layers(&shape, keys, fpr),
+            Shape::Scalable { .. } => scalable::shape_has_layers(&shape, Sizes::of(hash), keys, fpr),
             Shape::CountMin { .. } => countmin::possible(&shape, fpr),
         };
         // What does not come back as it was is not what such a sketch has.
@@ -390,7 +393,12 @@ fn check<'n>(
 ) -> Result<()> {
     common.recipe.check()?;
     let kind = common.kind;
-    if common.hash.by_bytes().is_some() && kind != Kind::Bloom {
+    let placed = match common.hash {
+        Scheme::Foreign(Foreign::RedisLinks { .. }) => kind == Kind::Scalable,
+        Scheme::SparkCounts(_) => kind == Kind::CountMin,
+        hash => hash.by_bytes().is_none() || kind == Kind::Bloom,
+    };
+    if !placed {
         return Err(ParamsFault::HashOfBloom { hash: common.hash, kind }.into());
     }
     if kind == Kind::Layered && !common.recipe.of_keywords() {

@@ -28,6 +28,7 @@ mod choice;
 mod foreign;
 
 pub use choice::Choice;
+pub use foreign::REDIS_LN_2_SQUARED;
 
 /// The kinds of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use crate::hash::Scheme;
 use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
-use crate::scalable::Scalable;
+use crate::scalable::{Scalable, Sizes};
 use crate::sizing::{Kind, Shape};
 use alloc::vec::Vec;
 
@@ -114,13 +114,19 @@ pub enum Sketch<W> {
 }
 
 impl<W: AsRef<[u64]>> Sketch<W> {
-    /// The sketch of a group, in these words, with what its kind keeps beside them.
+    /// The sketch of a group of this kind and hash, in these words, with what its kind keeps beside them.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) where these are not of one kind, or no such sketch.
-    pub fn from_words(kind: Kind, group: &GroupParams, beside: Beside, words: W) -> Result<Self> {
+    pub fn from_words(
+        (kind, hash): (Kind, Scheme),
+        group: &GroupParams,
+        beside: Beside,
+        words: W,
+    ) -> Result<Self> {
         let count_min = |shape, update, total, words| {
-            CountMin::from_words(words, shape, update, total).map(Sketch::CountMin)
+            CountMin::from_words(words, shape, update, total)
+                .map(|sketch| Sketch::CountMin(sketch.placed_by(hash)))
         };
         match (kind, group.shape, beside) {
             (Kind::Blocked, Shape::Blocked { hashes, .. }, Beside::Nothing) => {
@@ -140,7 +146,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             }
             (Kind::Scalable, Shape::Scalable { layers, .. }, Beside::NewestKeys(newest)) => {
                 let (keys, fpr) = (group.keys(), group.fpr());
-                Scalable::from_words(words, keys, fpr, layers, newest).map(Sketch::Scalable)
+                Scalable::of_sizes(Sizes::of(hash), words, (keys, fpr), layers, newest).map(Sketch::Scalable)
             }
             (Kind::CountMin, shape, Beside::TotalWeight(total)) => {
                 count_min(shape, Update::Plain, total, words)
@@ -176,6 +182,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
                 filter.contains_keywords(&keywords)
             }
             (Sketch::Bloom(filter), Some(by)) => filter.contains_bytes(by, key),
+            (Sketch::Scalable(filter), Some(by)) => filter.contains_bytes(by, key),
             _ => self.contains_hash(hash),
         }
     }

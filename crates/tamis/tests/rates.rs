@@ -2,7 +2,7 @@
 //! `./check --full` runs it.
 
 use tamis::fuse::Fuse;
-use tamis::hash::xxh3;
+use tamis::hash::{Scheme, xxh3};
 use tamis::memory::Words;
 use tamis::params::{GroupParams, Name};
 use tamis::sizing::Kind;
@@ -32,8 +32,13 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
                     words.copy_from_slice(built.words());
                     seed = built.seed();
                 }
-                let mut sketch =
-                    Sketch::from_words(kind, &group, Beside::from_number(kind, seed), words).unwrap();
+                let mut sketch = Sketch::from_words(
+                    (kind, Scheme::DEFAULT),
+                    &group,
+                    Beside::from_number(kind, seed),
+                    words,
+                )
+                .unwrap();
                 match &mut sketch {
                     Sketch::Blocked(filter) => filter.insert_hashes(&members),
                     Sketch::Bloom(filter) => filter.insert_hashes(&members),

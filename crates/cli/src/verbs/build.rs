@@ -4,11 +4,12 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
+use tamis::hash::Foreign;
 use tamis::params::Params;
 use tamis_jobs::request::{self, BuildJob, HashName, NoMore, OtherColumns, opt, read_params};
 use tamis_make::build::{self, Job, Sketches};
 use tamis_make::files;
-use tamis_make::foreign::Target;
+use tamis_make::foreign::{self, Target};
 use tamis_make::number;
 use tamis_make::pipe;
 use tamis_make::spread;
@@ -186,7 +187,22 @@ impl Build {
         notes::estimated(output, report.estimated);
         notes::skipped(output, report.skipped);
         let file = files::open(&own)?;
-        convert::write(output, (&own, &file), None, target, &path)
+        let mut filter =
+            foreign::filter_of(&file, None, target).map_err(|refusal| Error::input(&own, refusal))?;
+        if matches!(filter.scheme, Foreign::Dcso | Foreign::Redis) {
+            let counted =
+                progress::run(output, "counting", |control| foreign::added_in_order(&job, &filter, control))?;
+            match counted {
+                Some(added) => filter.added = Some(added),
+                None => output.note(format!(
+                    "{} records {} keys added, each distinct one once: its own system leaves out those that it takes \
+                     for others, which takes a second look at the input, and a stream has none",
+                    path.display(),
+                    number::count(filter.added.unwrap_or(0))
+                )),
+            }
+        }
+        convert::write(output, &file, &filter, &path)
     }
 
     /// What is asked for.

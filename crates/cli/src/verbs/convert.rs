@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tamis::key::Recipe;
 use tamis_make::files::{self, Mapped};
-use tamis_make::foreign::{self, Target};
+use tamis_make::foreign;
 use tamis_make::names::Content;
 use tamis_read::Error;
 
@@ -53,7 +53,8 @@ impl Convert {
     /// Converts it.
     pub fn run(self, output: &Output) -> Result<ExitCode> {
         files::check(&self.output)?;
-        let (file, _) = self.others.open(output, &self.file, &[])?;
+        let (file, origin) = self.others.open(output, &self.file, &[])?;
+        origin.map_or(Ok(()), |origin| origin.check_converts(&self.file))?;
         (0..file.params().groups.len())
             .try_for_each(|at| file.verify(at))
             .map_err(Error::file(&self.file))?;
@@ -65,22 +66,22 @@ impl Convert {
             }
             To::Other(target) => {
                 let group = super::group_at(&self.file, &file, self.group.as_deref())?;
-                write(output, (&self.file, &file), group, target, &self.output)
+                let filter = foreign::filter_of(&file, group, target)
+                    .map_err(|refusal| Error::input(&self.file, refusal))?;
+                write(output, &file, &filter, &self.output)
             }
         }
     }
 }
 
-/// Writes one filter of a file for another system, and says what its file does not record.
+/// Writes a filter of a file for another system, and says what its file does not record.
 pub(super) fn write(
     output: &Output,
-    (path, file): (&Path, &Mapped),
-    group: Option<usize>,
-    target: Target,
+    file: &Mapped,
+    filter: &tamis_formats::Filter<'_>,
     to: &Path,
 ) -> Result<ExitCode> {
-    let filter = foreign::filter_of(file, group, target).map_err(|refusal| Error::input(path, refusal))?;
-    foreign::write(to, &filter)?;
+    foreign::write(to, filter)?;
     let recipe = &file.params().common.recipe;
     if recipe.key.iter().any(|field| !field.steps.is_empty()) {
         let keys = Recipe { key: recipe.key.clone(), ..Recipe::lines() };

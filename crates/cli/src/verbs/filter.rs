@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde_json::json;
 use tamis::key::{Field, Recipe};
 use tamis::params::Name;
@@ -19,7 +20,7 @@ use tamis_read::{Control, Format};
 
 use crate::arguments::{Reading, memory, one_of, refuse_json};
 use crate::asked::Asked;
-use crate::foreign::{self, OfOthers};
+use crate::foreign::{self, Also, OfOthers};
 use crate::notes;
 use crate::show::{Output, Sheet, wrong};
 use crate::spark::{self, Cluster, Where};
@@ -42,6 +43,8 @@ Examples:
   tamis filter users.tamis 'lake/*.parquet' --key user_id -o part.parquet   row groups that cannot match are skipped
   tamis filter users.tamis 's3a://visits/*.parquet' --on yarn -o s3a://out/known
   tamis filter sparkfilter.bin events.csv --key user_id:long     a filter of another system, whose keys are numbers
+  tamis filter bad.tamis files.csv --key sha1 --also known=hashlookup.bloom --tag=in -o hits.csv
+                                                            several files at once; the column `in` says which
 
 Records and headers are written unchanged, byte for byte. Where the output ends in .parquet, rows \
 of Parquet keep their types, nested columns and nulls, and rows of CSV, TSV and logs become \
@@ -58,6 +61,10 @@ and values are keys as they stand, if none of these lies between the least and t
 in its Bloom filter (tamis parquet index adds one). How many were skipped is said. With --rejected or --invert, all \
 are read.
 
+With --also, each file makes the key of a record by its own steps and hash, so that filters of several systems, and \
+ours, are asked in one pass. The report counts the records of each. --as and --funnel are said of all files of other \
+systems; a type of keys, of those that leave it open.
+
 A layered filter (build --kind layered) is asked for whole records of keywords: each keyword in its layer, then \
 the XOR layer. With --partial, the XOR layer is not asked, and a record passes if each of its keywords may be at \
 its place in some record of the set; tamis query --help says what that means.")]
@@ -67,6 +74,10 @@ pub struct Filter {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]
     pub(super) inputs: Vec<String>,
+    /// Ask these files, too: a record passes if any of them may have its key. --tag says which
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = OsStringValueParser::new().try_map(Also::parse),
+          conflicts_with_all = ["strict", "removed", "partial", "group", "own_group", "bad_rows_to", "on"])]
+    pub(super) also: Vec<Also>,
     /// The file for the records that pass [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -97,7 +108,7 @@ pub struct Filter {
     /// Ask the record's own group, by the stored group column (or this one)
     #[arg(long, value_name = "COLUMN", num_args = 0..=1, require_equals = true)]
     own_group: Option<Option<Field>>,
-    /// Add the groups that the key may be in, as a column of this name
+    /// Add the groups that the key may be in, as a column of this name; with --also, the files
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true,
           default_missing_value = "tamis_groups")]
     tag: Option<String>,
@@ -127,7 +138,9 @@ impl Filter {
     /// The files that it names.
     pub(super) fn named(&self) -> super::Named<'_> {
         super::Named::outputs(self.output.iter().chain(&self.rejected))
-            .and_inputs(self.removed.iter().chain([&self.file]))
+            .and_inputs(
+                self.removed.iter().chain([&self.file]).chain(self.also.iter().map(|also| &also.path)),
+            )
             .and_aside(&self.reading)
     }
 
@@ -143,7 +156,11 @@ impl Filter {
         }
         let cluster = self.on.cluster(output);
         let filters = cluster.fetch(&self.file)?;
-        let (file, origin) = self.others.open(output, &filters, &self.key)?;
+        Also::check(&self.file, &self.also)?;
+        let (file, origin) = match self.also.is_empty() {
+            true => self.others.open(output, &filters, &self.key)?,
+            false => self.others.open_one(output, &filters, &self.key)?,
+        };
         if self.on.is_given() {
             foreign::refuse_elsewhere(&self.file, origin.as_ref())?;
         }
@@ -156,6 +173,7 @@ impl Filter {
         let stored = file.params().common.recipe.clone();
         drop(file);
         let mut job = request.resolve(&stored).map_err(wrong)?;
+        self.add_files(output, &request, &mut job)?;
         asked.watch(&mut job.options);
         let steps_of =
             |recipe: &Recipe| recipe.key.iter().map(|field| field.steps.clone()).collect::<Vec<_>>();
@@ -184,6 +202,23 @@ impl Filter {
             self.show(output, &report)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Adds to a job what is known of its files alone: what is said of the first, and the others.
+    fn add_files(&self, output: &Output, request: &FilterJob, job: &mut filter::Job) -> Result<()> {
+        if self.also.is_empty() {
+            job.said = self.others.said_at(&self.key);
+            return Ok(());
+        }
+        job.said = self.others.said_of_several(&self.key);
+        job.name = foreign::name_of(&self.file);
+        for Also { name, path } in &self.also {
+            let (file, _) = self.others.open_one(output, path, &self.key)?;
+            let stored = &file.params().common.recipe;
+            let also = request.also(&job.recipe, name.clone(), path.clone(), job.said.clone(), stored);
+            job.also.push(also.map_err(wrong)?);
+        }
+        Ok(())
     }
 
     /// What is asked for.

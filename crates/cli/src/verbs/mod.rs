@@ -23,6 +23,7 @@ mod remove_group;
 mod reproduce;
 mod scale;
 mod search;
+mod several;
 mod stream;
 mod test;
 mod top;
@@ -42,6 +43,7 @@ use tamis_make::{groups, pipe, place};
 use tamis_read::{Error, Sources};
 
 use crate::arguments::Reading;
+use crate::foreign::Also;
 use crate::interrupt::Manner;
 use crate::show::{Output, usage, wrong};
 
@@ -179,6 +181,13 @@ impl Verb {
 
     /// The files of filters that it reads.
     fn filters(&self) -> Vec<&Path> {
+        fn several<'v>(
+            file: &'v PathBuf,
+            removed: Option<&'v PathBuf>,
+            also: &'v [Also],
+        ) -> Vec<Option<&'v PathBuf>> {
+            [Some(file), removed].into_iter().chain(also.iter().map(|also| Some(&also.path))).collect()
+        }
         let paths = match self {
             Verb::Build(verb) => vec![verb.like.as_ref()],
             Verb::Add(verb) => vec![Some(&verb.file)],
@@ -186,11 +195,11 @@ impl Verb {
             Verb::RemoveGroup(verb) => vec![Some(&verb.file)],
             Verb::Merge(verb) => verb.inputs.iter().map(Some).collect(),
             Verb::Test(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
-            Verb::Query(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
+            Verb::Query(verb) => several(&verb.file, verb.removed.as_ref(), &verb.also),
             Verb::Locate(verb) => vec![Some(&verb.file)],
             Verb::Search(verb) => vec![Some(&verb.index)],
             Verb::InnerProduct(verb) => vec![Some(&verb.first), verb.second.as_ref()],
-            Verb::Filter(verb) => vec![Some(&verb.file), verb.removed.as_ref()],
+            Verb::Filter(verb) => several(&verb.file, verb.removed.as_ref(), &verb.also),
             Verb::Stream(verb) => vec![verb.from.as_ref()],
             Verb::Inspect(verb) => vec![Some(&verb.file)],
             Verb::Convert(verb) => vec![Some(&verb.file)],

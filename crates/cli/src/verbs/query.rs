@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use serde_json::json;
 use tamis::about::Classes;
 use tamis::key::{BadValue, Recipe, keywords_of};
@@ -20,7 +21,8 @@ use tamis_make::text::printable;
 use tamis_read::{Error, LONGEST_ROW};
 
 use super::counters;
-use crate::foreign::OfOthers;
+use super::several::Several;
+use crate::foreign::{self, Also, OfOthers};
 use crate::notes;
 use crate::show::{self, Output, unless_closed, usage};
 
@@ -37,6 +39,7 @@ Examples:
   tamis query users.tamis --removed gone.tamis ann@example.org   in the first, and not in the second
   tamis query hits.tamis 203.0.113.7                         how often it occurred (count-min)
   tamis query ids.bin --as guava --funnel long 42 43         a filter of another system
+  tamis query bad.tamis 8b1a --also known=hashlookup.bloom   several files: prints the names of those that have it
 
 Prints a line per key: the key, a tab, and the groups it may be in, separated by commas (`yes` \
 if there are no groups; nothing if it is in no group). In the name of a group a comma is written \
@@ -49,6 +52,10 @@ The true count is never above the estimate and, except with a small probability,
 the bound; both values are noted on standard error. `full` stands in place of an estimate where all \
 counters of the key are full: the true count may then be anything up to the total weight (--json has \
 `estimate` null, `full` true, and the limits `at_least`, except with that probability, and `at_most`).
+
+With --also, prints a line per key: the key, a tab, and the names of the files that may have it, separated by commas. \
+The name of a file is that before its last dot, or the NAME that it is given. With --json: `key`, `found` and `files`, \
+a list of objects with `name` and, where the file has groups, `groups`.
 
 Give keywords as they stand in the data, those of several columns separated by tabs. Where the data has a JSON \
 list, give that, or a JSON list of the keywords alone, or one keyword; commas separate several only if the \
@@ -75,6 +82,10 @@ estimate above zero), 1 if none, 2 on error.")]
 pub struct Query {
     /// The file of filters
     pub(super) file: PathBuf,
+    /// Ask these files, too, and print the names of those that may have a key
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = OsStringValueParser::new().try_map(Also::parse),
+          conflicts_with_all = ["removed", "partial"])]
+    pub(super) also: Vec<Also>,
     /// Filters of keys that were removed since: a key in both files is not found
     #[arg(long, value_name = "FILE.tamis")]
     pub(super) removed: Option<PathBuf>,
@@ -97,6 +108,9 @@ impl Query {
     }
 
     fn ask(self, output: &Output) -> Result<Asked> {
+        if !self.also.is_empty() {
+            return self.ask_several(output);
+        }
         let (file, _) = self.others.open(output, &self.file, &[])?;
         let removed = self.removed.as_ref().map(|path| RemovedKeys::open(path, file.params())).transpose()?;
         let refused = |refusal| Error::input(&self.file, refusal);
@@ -116,9 +130,7 @@ impl Query {
             layers: self.partial.then(|| asker.layers()),
             counts: file.params().common.kind.counts(),
         };
-        if self.keys.is_empty() && io::stdin().is_terminal() {
-            return usage("no keys: give them as arguments, or one per line on standard input");
-        }
+        self.refuse_no_keys()?;
         notes::keys_beside(output, &self.file, &file);
         if recipe.has_key_each() {
             notes::most_frequent_only(output, recipe);
@@ -132,7 +144,7 @@ impl Query {
             );
         }
         // What was answered before an error is shown, and as JSON it is whole.
-        let asked = self.ask_all(&mut asker, &mut answers);
+        let asked = self.each_key(|key| answers.answer(&mut asker, key));
         let answered = answers.finish()?;
         counters::explain_full(output, answered.full, &file);
         hint_at_partial(output, answered.only_partial);
@@ -148,7 +160,31 @@ impl Query {
         self.keys.is_empty() || self.keys == [pipe::NAME]
     }
 
-    fn ask_all<W: Write>(&self, asker: &mut Asker<'_>, answers: &mut Answers<'_, W>) -> Result<()> {
+    fn refuse_no_keys(&self) -> Result<()> {
+        if self.keys.is_empty() && io::stdin().is_terminal() {
+            return usage("no keys: give them as arguments, or one per line on standard input");
+        }
+        Ok(())
+    }
+
+    /// Asks several files for each key.
+    fn ask_several(&self, output: &Output) -> Result<Asked> {
+        Also::check(&self.file, &self.also)?;
+        let (first, _) = self.others.open_one(output, &self.file, &[])?;
+        let mut files = vec![(foreign::name_of(&self.file), first)];
+        for Also { name, path } in &self.also {
+            files.push((name.clone(), self.others.open_one(output, path, &[])?.0));
+        }
+        self.refuse_no_keys()?;
+        let mut several = Several::new(&files, output.json)?;
+        // What was answered before an error is shown, and as JSON it is whole.
+        let asked = self.each_key(|key| several.answer(key));
+        let (any, bad) = several.finish()?;
+        asked.map(|()| Asked { any, bad, ..Asked::default() })
+    }
+
+    /// Asks for one key after the other, until there is no reader of the answers.
+    fn each_key(&self, mut answer: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
         if self.reads_stdin() {
             let mut input = io::stdin().lock();
             let mut line = Vec::new();
@@ -160,14 +196,14 @@ impl Query {
                 }
                 let key = line.strip_suffix(b"\n").unwrap_or(&line);
                 let key = key.strip_suffix(b"\r").unwrap_or(key);
-                if !key.is_empty() && !answers.answer(asker, key)? {
+                if !key.is_empty() && !answer(key)? {
                     return Ok(());
                 }
                 line.clear();
             }
         } else {
             for key in &self.keys {
-                if !answers.answer(asker, key.as_encoded_bytes())? {
+                if !answer(key.as_encoded_bytes())? {
                     return Ok(());
                 }
             }

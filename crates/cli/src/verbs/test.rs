@@ -132,10 +132,12 @@ impl Test {
         }
         match request.resolve(&common).map_err(wrong)? {
             request::Test::Counts(mut job) => {
+                job.said = self.others.said_at(&self.columns.key);
                 asked.watch(&mut job.options);
                 self.of_counts(&job, &asked, output)
             }
             request::Test::Filters(mut job) => {
+                job.said = self.others.said_at(&self.columns.key);
                 asked.watch(&mut job.options);
                 let test = |control: &Control| check::check(&job, control);
                 let report = asked.run(output, "testing", test, |report| &report.inputs)?;

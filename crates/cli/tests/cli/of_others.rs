@@ -20,10 +20,14 @@ fn folder() -> Folder {
         "bloom_default_10000_ids",
         "guava_longs",
         "guava_unencoded_chars",
+        "hadoop_counting_bloom",
+        "cms_strings",
+        "cms_longs",
     ] {
         let file = fs::read(vectors().join(format!("spark4_{name}.bin"))).unwrap();
         folder.write(&format!("{name}.bin"), file);
     }
+    folder.write("three_links.bin", fs::read(vectors().join("redis_three_links.bin")).unwrap());
     let ids: String = (0..10_000).map(|i| format!("tt{:07}\n", i * 37)).collect();
     folder.write("ids.txt", ids);
     folder
@@ -138,7 +142,20 @@ fn what_is_built_for_another_system_is_its_own_file() {
         folder.ok(&format!("build ids.txt --hash {scheme} --fpr 0.02 -o {scheme}.tamis"));
         let layout = scheme.split('-').next().unwrap();
         folder.ok(&format!("convert {scheme}.tamis --to {layout} -o again.bin"));
-        assert!(folder.read("again.bin") == folder.read(&format!("{scheme}.bin")), "{scheme}");
+        let (again, built) = (folder.read("again.bin"), folder.read(&format!("{scheme}.bin")));
+        // A file of ours counts distinct keys; these count those that were new to the filter, in order.
+        let (counted, bits) = match scheme {
+            "dcso" => (40..48, 48),
+            "redis" => (0..8, 73),
+            _ => (0..0, 0),
+        };
+        let number =
+            |file: &[u8]| file[counted.clone()].iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        assert!(again[bits..] == built[bits..] && again.len() == built.len(), "{scheme}");
+        if bits > 0 {
+            let (distinct, new) = (number(&again), number(&built));
+            assert!(distinct == 10_000 && (9_800..10_000).contains(&new), "{scheme}: {distinct} {new}");
+        }
     }
     folder.refused("build ids.txt --to spark -o ids.tamis", 2, &["must not end in .tamis"]);
     folder.refused("build ids.txt --to parquet -o ids.bin", 2, &["datasketches"]);
@@ -199,4 +216,145 @@ fn damaged_files_say_what_does_not_fit() {
     folder.refused("query forged.bin 1", 2, &["begins like a Bloom filter of Spark", "bytes"]);
     folder.write("text.bin", "just a text\n");
     folder.refused("inspect text.bin", 1, &["not a tamis file"]);
+}
+
+/// A sketch of Spark that counts is asked by text or by numbers, as its keys were counted.
+#[test]
+fn counts_of_spark_are_asked_and_tested_and_not_converted() {
+    let folder = folder();
+    let told = folder.json("inspect cms_longs.bin");
+    assert_eq!((&told["format"], &told["kind"]), (&json!("spark-counts"), &json!("count-min")));
+    let group = &told["groups"][0];
+    assert_eq!(
+        (&group["total"], &group["depth"], &group["counters_per_row"]),
+        (&json!(5050), &json!(5), &json!(64))
+    );
+    // Estimates of Spark itself (`estimates` in java.json).
+    let asked = folder.run("query cms_longs.bin --funnel long 0 42 -- -1");
+    let estimates: Vec<&str> = asked.out.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
+    assert_eq!(estimates, ["13", "5", "14"]);
+    let asked = folder.json("query cms_strings.bin a abcd tt0000001 never");
+    let estimates: Vec<u64> =
+        asked.as_array().unwrap().iter().map(|one| one["estimate"].as_u64().unwrap()).collect();
+    assert_eq!(estimates[..3], [2, 5, 26]);
+
+    // Item i came i + 1 times, by java.json.
+    let index: serde_json::Value =
+        serde_json::from_slice(&fs::read(vectors().join("java.json")).unwrap()).unwrap();
+    let vectors = index["vectors"].as_array().unwrap();
+    let items =
+        vectors.iter().find(|vector| vector["file"] == "spark4_cms_longs.bin").unwrap()["items"].clone();
+    let rows: String =
+        (1..).zip(items.as_array().unwrap()).map(|(times, item)| format!("{item}\n").repeat(times)).collect();
+    folder.write("longs.csv", format!("id\n{rows}"));
+    for said in ["--key id:long", "--key id --funnel long"] {
+        let told = folder.json(&format!("test cms_longs.bin longs.csv {said}"));
+        assert_eq!(told["passed"], json!(true), "{told}");
+    }
+    assert_eq!(folder.run("test cms_longs.bin longs.csv --key id").code, 1, "as text, counts are too low");
+
+    for (command, code) in [
+        ("convert cms_longs.bin --funnel long --to tamis -o x.tamis", 1),
+        ("convert cms_longs.bin --funnel long --to spark -o x.bin", 1),
+        ("merge cms_longs.bin cms_longs.bin -o x.tamis", 1),
+    ] {
+        folder.refused(command, code, &["a Count-Min sketch of Spark", "not converted", "--kind count-min"]);
+    }
+    folder.refused(
+        "convert hadoop_counting_bloom.bin --to tamis -o x.tamis",
+        1,
+        &["counters", "--to FORMAT"],
+    );
+    folder.refused("filter cms_longs.bin longs.csv --key id:long", 1, &["records cannot be filtered"]);
+    let mut damaged = folder.read("cms_longs.bin");
+    damaged[27] ^= 1;
+    folder.write("damaged.bin", damaged);
+    folder.refused(
+        "inspect damaged.bin",
+        1,
+        &["a Count-Min sketch of Spark", "factors are not those of any seed"],
+    );
+    assert!(!folder.path("x.tamis").exists() && !folder.path("x.bin").exists());
+}
+
+/// A filter of Redis that grew: a key is in it if any of its links has it.
+#[test]
+fn a_filter_that_grew_is_asked_through_all_its_links() {
+    let folder = folder();
+    let told = folder.json("inspect three_links.bin");
+    assert_eq!((&told["format"], &told["scheme"]), (&json!("redis"), &json!("redis-links")));
+    let group = &told["groups"][0];
+    assert_eq!(
+        (&group["rows"], &group["bits"], &group["planned_keys"]),
+        (&json!(130), &json!(1920), &json!(20))
+    );
+    let items: String = (0..130).map(|i| format!("tt{i:07}\n")).collect();
+    folder.write("items.txt", &items);
+    assert_eq!(
+        folder.run("query three_links.bin tt0000000 tt0000059 tt0000129 zz").out.matches("yes").count(),
+        3
+    );
+    assert_eq!(folder.run("filter three_links.bin items.txt").out, items);
+    let told = folder.json("test three_links.bin items.txt --random 200");
+    assert_eq!((&told["false_negatives"], &told["passed"]), (&json!(0), &json!(true)), "{told}");
+    folder.refused("convert three_links.bin --to tamis -o x.tamis", 1, &["it grew", "--to FORMAT"]);
+    folder.refused("merge three_links.bin three_links.bin -o x.tamis", 1, &["it grew"]);
+    let mut forged = folder.read("three_links.bin");
+    forged[16] = 3; // another growth
+    folder.write("forged.bin", forged);
+    folder.refused("inspect forged.bin", 1, &["link 2 is not of the size that follows from the first"]);
+}
+
+/// Filters of several systems, and ours, in one pass: each has its own hash and its own steps.
+#[test]
+fn several_files_are_asked_at_once_and_told_by_their_names() {
+    let folder = folder();
+    folder.write("ours.csv", "id\n1\n42\n7\n");
+    folder.ok("build ours.csv --key id -o ours.tamis");
+    folder.write("dcso.txt", "7\n8\n");
+    folder.ok("build dcso.txt --to dcso -o known.bloom");
+    folder.write("events.csv", "user,what\n42,a\n7,b\n8,c\n9,d\n");
+    let sieve =
+        "filter ours.tamis events.csv --key user --also known.bloom --also spark=bloom_v2_longs.tamis";
+    folder.ok("convert bloom_v2_longs.bin --funnel long --to tamis -o bloom_v2_longs.tamis");
+    let passed = folder.run(&format!("{sieve} --tag=in"));
+    assert_eq!(
+        passed.out, "user,what,in\n42,a,\"ours,spark\"\n7,b,\"ours,known\"\n8,c,known\n",
+        "{}",
+        passed.err
+    );
+    assert_eq!(folder.run(&format!("{sieve} --invert")).out, "user,what\n9,d\n");
+    let told = folder.json(&format!("{sieve} -o passed.csv"));
+    assert_eq!((&told["records"], &told["admitted"]), (&json!(4), &json!(3)));
+    let files: Vec<(&str, u64)> = told["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| (file["name"].as_str().unwrap(), file["admitted"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(files, [("ours", 2), ("known", 2), ("spark", 1)]);
+    assert_eq!(folder.text("passed.csv"), "user,what\n42,a\n7,b\n8,c\n");
+    let counted = folder.run(&format!("{sieve} --count"));
+    assert!(counted.out.contains("by known") && counted.out.contains("dcso"), "{}", counted.out);
+
+    // What is said is said of the files of other systems, also where the first is ours.
+    let said = "filter ours.tamis events.csv --key user --also bloom_v2_longs.bin --funnel long --tag=in";
+    assert_eq!(folder.run(said).out, "user,what,in\n42,a,\"ours,bloom_v2_longs\"\n7,b,ours\n");
+    // A type of keys is that of the files that leave it open: those of DCSO are bytes.
+    let said = "filter known.bloom events.csv --key user --also bloom_v2_longs.bin --funnel long --tag=in";
+    assert_eq!(folder.run(said).out, "user,what,in\n42,a,bloom_v2_longs\n7,b,known\n8,c,known\n");
+    // A file that names no columns has those of the first.
+    folder.write("more.csv", "id\n8\n9\n");
+    assert_eq!(folder.run("filter ours.tamis more.csv --also known.bloom").out, "id\n8\n");
+
+    let asked = folder.run("query ours.tamis 42 7 8 9 --also known.bloom");
+    assert_eq!(asked.out, "42\tours\n7\tours,known\n8\tknown\n9\t\n");
+    let asked = folder.json("query ours.tamis 7 9 --also k=known.bloom");
+    assert_eq!(asked[0]["files"], json!([{"name": "ours"}, {"name": "k"}]));
+    assert_eq!((&asked[1]["found"], &asked[1]["files"]), (&json!(false), &json!([])));
+
+    folder.refused("query ours.tamis 1 --also ./ours.tamis", 2, &["two files are called ours", "NAME=FILE"]);
+    folder.refused(&format!("{sieve} --strict"), 2, &["--also", "--strict"]);
+    folder.refused("filter ours.tamis more.csv --also cms_longs.bin", 1, &["records cannot be filtered"]);
+    folder.refused("filter ours.tamis more.csv --also none.bin", 1, &["none.bin"]);
 }

@@ -21,6 +21,11 @@ pub(super) fn answer(sketch: &Sketch<&[u64]>, keys: &KeyBatch, key: usize) -> An
         (Sketch::Bloom(filter), Some(by)) => filter.contains_bytes(by, keys.key(key)),
         (Sketch::Bloom(filter), _) if keys.has_lanes() => filter.contains_lanes(keys.lanes(key)),
         (Sketch::Bloom(filter), _) if keys.has_wide_lanes() => filter.contains_wide(keys.wide_lanes(key)),
+        (Sketch::Scalable(filter), _) if keys.has_wide_lanes() => {
+            let mut found = [false];
+            filter.contains_all_wide(|_| keys.wide_lanes(key), &mut found);
+            found[0]
+        }
         (sketch, _) => sketch.contains_hash(keys.hashes()[key]),
     };
     if found { Answer::Whole } else { Answer::No }
@@ -51,6 +56,9 @@ pub(super) fn contains(
             });
         }
         (Sketch::Bloom(filter), _) if keys.has_wide_lanes() => {
+            filter.contains_all_wide(|i| keys.wide_lanes(row(i)), found);
+        }
+        (Sketch::Scalable(filter), _) if keys.has_wide_lanes() => {
             filter.contains_all_wide(|i| keys.wide_lanes(row(i)), found);
         }
         (Sketch::Layered(filter), _) => {

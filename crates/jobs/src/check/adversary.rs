@@ -232,7 +232,13 @@ mod tests {
     }
 
     fn sketch<W: AsRef<[u64]>>(params: &Params, words: W) -> Sketch<W> {
-        Sketch::from_words(Kind::Bloom, &params.groups[0], Beside::empty(Kind::Bloom), words).unwrap()
+        Sketch::from_words(
+            (Kind::Bloom, Scheme::DEFAULT),
+            &params.groups[0],
+            Beside::empty(Kind::Bloom),
+            words,
+        )
+        .unwrap()
     }
 
     /// The words of a filter of this many keys.

@@ -63,7 +63,7 @@ impl Forger {
             Scheme::Xxh3 { seed } => Forger::Xxh3 { seed },
             Scheme::Murmur3 => Forger::Murmur3,
             Scheme::Polynomial { .. } => Forger::Polynomial,
-            Scheme::SipHash { .. } | Scheme::Foreign(_) => Forger::Xxh3 { seed: 0 },
+            Scheme::SipHash { .. } | Scheme::Foreign(_) | Scheme::SparkCounts(_) => Forger::Xxh3 { seed: 0 },
         }
     }
 

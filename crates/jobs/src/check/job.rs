@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tamis::key::Recipe;
 
 use tamis_make::build;
+use tamis_make::foreign::Said;
 use tamis_make::rows::BadRows;
 
 /// Filters to be tested.
@@ -12,6 +13,8 @@ use tamis_make::rows::BadRows;
 pub struct Job {
     /// The file of filters.
     pub filters: PathBuf,
+    /// What is said of it, if it is of another system.
+    pub said: Said,
     /// Filters of keys that were removed since.
     pub removed: Option<PathBuf>,
     /// The data they were built from, without what was removed since.
@@ -41,6 +44,7 @@ impl Job {
         let (removed, negatives) = (None, Vec::new());
         Job {
             filters,
+            said: Said::default(),
             removed,
             inputs,
             options,

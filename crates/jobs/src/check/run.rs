@@ -106,7 +106,7 @@ fn doubts(container: &Mapped, job: &Job, [members, outside]: [Classes; 2], repor
 /// Opens the filters, and those of what was removed since; reads all of both, since damage would be
 /// blamed on the data.
 fn open(job: &Job) -> Result<(Mapped, Option<RemovedKeys>)> {
-    let container = foreign::open(&job.filters)?;
+    let (container, _) = foreign::open_to_ask(&job.filters, &job.said)?;
     count_min::refuse(&job.filters, container.params(), count_min::OfSets::Test)?;
     parallel::each(job.threads, container.params().groups.len(), |group| {
         container.verify(group).map_err(Error::file(&job.filters))

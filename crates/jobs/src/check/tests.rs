@@ -62,6 +62,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
         build::build(&build, &filters, &Control::default()).unwrap();
         let run = |held: usize, threads: usize| {
             let job = Job {
+                said: tamis_make::foreign::Said::default(),
                 removed: None,
                 filters: filters.clone(),
                 inputs: build.inputs.clone(),
@@ -122,6 +123,7 @@ fn sound_filters_of_groups_that_share_all_keys_pass() {
     build::build(&build, &filters, &Control::default()).unwrap();
     for seed in 1..=20 {
         let job = Job {
+            said: tamis_make::foreign::Said::default(),
             removed: None,
             filters: filters.clone(),
             inputs: Vec::new(),

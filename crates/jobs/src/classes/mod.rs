@@ -78,7 +78,10 @@ impl Forms {
 
 /// Whether steps make one key of a number, however it is written.
 pub fn are_numbers(field: &Field) -> bool {
-    field.steps.iter().any(|step| matches!(step, Step::Round | Step::Floor | Step::Ceil))
+    field
+        .steps
+        .iter()
+        .any(|step| matches!(step, Step::Round | Step::Floor | Step::Ceil | Step::Int | Step::Long))
 }
 
 /// Whether a class is one of numbers.

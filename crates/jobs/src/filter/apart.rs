@@ -38,6 +38,7 @@ pub fn sieve(file: &Mapped, question: &Question, rows: Rows, control: &Control) 
     let recipe = Recipe { group: None, ..question.recipe.clone() };
     let sources = rows.sources(&recipe.columns())?;
     let sieving = Sieving {
+        others: Vec::new(),
         asked: Asked::Any(question.group.map_or_else(|| (0..filters.len()).collect(), |group| vec![group])),
         filters,
         order: params.natural_order(),

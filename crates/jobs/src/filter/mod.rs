@@ -4,6 +4,7 @@ pub mod apart;
 mod copy;
 mod expected;
 mod refusal;
+mod several;
 mod sieve;
 mod skip;
 mod strict;
@@ -16,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tamis::key::Recipe;
+use tamis::key::{Column, Recipe};
 use tamis::params::{Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
@@ -25,6 +26,8 @@ use tamis_read::{Control, Explained, Form, Format, Next, NoColumn, Sources};
 
 pub use self::expected::Rate;
 pub use self::refusal::Refusal;
+use self::several::Other;
+pub use self::several::{Also, OfFile};
 use self::sieve::{Asked, Counts, Sieve, Sieving};
 pub use self::skip::Skipped;
 use self::skip::Skipping;
@@ -36,7 +39,7 @@ use crate::removed_keys::RemovedKeys;
 use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::Store;
 use tamis_make::files::{self, Mapped};
-use tamis_make::foreign;
+use tamis_make::foreign::{self, Said};
 use tamis_make::groups;
 use tamis_make::health::of_sketch;
 use tamis_make::names::Content;
@@ -60,6 +63,12 @@ pub enum Ask {
 pub struct Job {
     /// The file of filters.
     pub filters: PathBuf,
+    /// What is said of it, if it is of another system.
+    pub said: Said,
+    /// What the file is called, where others are asked besides.
+    pub name: Name,
+    /// These.
+    pub also: Vec<Also>,
     /// Filters of keys that were removed since.
     pub removed: Option<PathBuf>,
     /// Files, globs, folders, `-`.
@@ -133,6 +142,8 @@ pub struct Report {
     pub exact: Option<Exact>,
     /// The keys that they were planned for.
     pub planned: u64,
+    /// Where several files were asked: what was found in each of them, the first first.
+    pub files: Vec<OfFile>,
     /// Records read.
     pub records: u64,
     /// Records whose key may be in the set.
@@ -179,7 +190,7 @@ pub fn filter(job: &Job, control: &Control) -> Result<Report> {
 /// The same, reading this much at a time: the result does not depend on it.
 fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Result<Report> {
     let start = Instant::now();
-    let file = foreign::open(&job.filters)?;
+    let (file, _) = foreign::open_to_ask(&job.filters, &job.said)?;
     let params = file.params();
     refuse(job, params)?;
     let removed = job.removed.as_ref().map(|path| RemovedKeys::open(path, params)).transpose()?;
@@ -187,18 +198,26 @@ fn filter_in_chunks(job: &Job, chunk: Option<usize>, control: &Control) -> Resul
     // Whatever the record's group is, it is not looked at unless it is asked.
     let group = if job.ask == Ask::Own { job.recipe.group.clone() } else { None };
     let recipe = Recipe { group, ..job.recipe.clone() };
-    let mut sources = open(job, &recipe, params)?;
+    let opened = job.also.iter().map(Also::open).collect::<Result<Vec<Mapped>>>()?;
+    let others = job
+        .also
+        .iter()
+        .zip(&opened)
+        .map(|(also, file)| Other::of(also, file))
+        .collect::<Result<Vec<Other<'_>>>>()?;
+    let mut sources = open(job, &recipe, &others, params)?;
     if let Some(chunk) = chunk {
         sources.in_chunks_of(chunk);
     }
     let to = check_outputs(job, &sources)?;
     let form = form(job, &mut sources)?;
-    let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(params)));
+    let tag = job.tag.as_deref().map(|name| Tag::new(&form, name, names(job, params, &others)));
     let (mut outlets, mut aside) = open_outlets(&to, &form)?;
     let asked = asked(job, params)?;
     let store = job.strict.map(|_| Store::open(&job.filters, &file)).transpose()?;
     let sieving = Sieving {
         filters,
+        others,
         order: params.natural_order(),
         invert: job.invert,
         wanted: [outlets[0].takes(), outlets[1].takes()],
@@ -289,7 +308,7 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
     if params.common.recipe.record.is_some() {
         return Err(Refusal::Documents.into());
     }
-    let grouped = params.common.recipe.group.is_some();
+    let grouped = params.common.recipe.group.is_some() || !job.also.is_empty();
     let option = match (&job.ask, &job.tag) {
         (Ask::Group(_), _) => opt::GROUP,
         (Ask::Own, _) => opt::OWN_GROUP,
@@ -303,9 +322,11 @@ fn refuse(job: &Job, params: &Params) -> Result<()> {
 }
 
 /// Opens the inputs. Where they lack the columns that the filters were built from, that is said.
-fn open(job: &Job, recipe: &Recipe, params: &Params) -> Result<Sources> {
+fn open(job: &Job, recipe: &Recipe, others: &[Other<'_>], params: &Params) -> Result<Sources> {
     let stored = params.common.recipe.key == recipe.key;
-    Sources::open(&job.inputs, &job.options, &recipe.columns()).map_err(|error| match error {
+    let columns: Vec<Column> =
+        recipe.columns().into_iter().chain(others.iter().flat_map(Other::columns)).collect();
+    Sources::open(&job.inputs, &job.options, &columns).map_err(|error| match error {
         Error::Input { path, why } if stored && why.as_a::<NoColumn>().is_some() => {
             Error::input(path, Refusal::Columns { why, recipe: Box::new(params.common.recipe.clone()) })
         }
@@ -331,7 +352,8 @@ fn check_outputs(job: &Job, sources: &Sources) -> Result<[Destination; 3]> {
         Destination::of_file(job.bad_rows.path()),
     ];
     let inputs: Vec<PathBuf> = sources.explain().into_iter().map(|input| input.path).collect();
-    let read = inputs.iter().chain([&job.filters]).chain(&job.removed);
+    let also = job.also.iter().map(|also| &also.path);
+    let read = inputs.iter().chain([&job.filters]).chain(&job.removed).chain(also);
     files::check_outputs(to.each_ref().map(Destination::named), read)?;
     job.bad_rows.path().map_or(Ok(()), |path| Content::BAD_ROWS.check(path))?;
     Ok(to)
@@ -353,8 +375,12 @@ fn asked(job: &Job, params: &Params) -> Result<Asked> {
     }
 }
 
-fn names(params: &Params) -> Vec<&Name> {
-    params.groups.iter().map(|group| &group.group).collect()
+/// What records are tagged with: the names of groups, or of several files.
+fn names<'a>(job: &'a Job, params: &'a Params, others: &[Other<'a>]) -> Vec<&'a Name> {
+    match others.is_empty() {
+        true => params.groups.iter().map(|group| &group.group).collect(),
+        false => [&job.name].into_iter().chain(others.iter().map(Other::name)).collect(),
+    }
 }
 
 fn sum(counts: impl Iterator<Item = Counts>) -> Counts {
@@ -367,6 +393,8 @@ fn sum(counts: impl Iterator<Item = Counts>) -> Counts {
         total.refuted += counts.refuted;
         total.rejected.resize(total.rejected.len().max(counts.rejected.len()), 0);
         total.rejected.iter_mut().zip(&counts.rejected).for_each(|(all, some)| *all += some);
+        total.by_file.resize(total.by_file.len().max(counts.by_file.len()), 0);
+        total.by_file.iter_mut().zip(&counts.by_file).for_each(|(all, some)| *all += some);
     }
     total
 }
@@ -403,6 +431,9 @@ fn report(
         phases,
         ..described(file, &sieving.filters, &groups)
     };
+    if !sieving.others.is_empty() {
+        return of_several(job, file, sieving, &counts, report);
+    }
     // Only where somebody will see it; what was removed is not counted.
     if job.output != Destination::Stdout && !sieving.filters.are_pairs() {
         report.exact = expected::exact(&job.filters, file, &groups);
@@ -429,6 +460,40 @@ fn report(
     Ok(report)
 }
 
+/// The same of several files: what was found in each, and what is to be expected of all.
+fn of_several(
+    job: &Job,
+    file: &Mapped,
+    sieving: &Sieving<'_>,
+    counts: &Counts,
+    mut report: Report,
+) -> Result<Report> {
+    let rated = (job.output != Destination::Stdout).then_some(job.threads);
+    let common = &file.params().common;
+    let admitted = |at: usize| counts.by_file.get(at).copied().unwrap_or(0);
+    let rate = rated.map(|threads| several::rate(&sieving.filters, common.kind, threads)).transpose()?;
+    report.files.push(OfFile {
+        name: job.name.clone(),
+        path: job.filters.clone(),
+        kind: common.kind,
+        hash: common.hash,
+        admitted: admitted(0),
+        rate: rate.flatten(),
+    });
+    for (at, other) in (1..).zip(&sieving.others) {
+        report.files.push(other.found(admitted(at), rated)?);
+    }
+    // Files may share keys: then they err together, and fewer pass.
+    let passing = report.files.iter().map(|file| file.rate.map(|rate| 1.0 - rate)).product::<Option<f64>>();
+    if let Some(value) = passing.map(|passing| 1.0 - passing) {
+        let rejected = counts.records - counts.admitted - counts.keyless;
+        report.rate = Some(Rate { value, at_most: true });
+        report.false_admissions = Some(expected::passed(rejected, value).min(counts.admitted as f64));
+    }
+    (report.keys, report.exact) = (None, None);
+    Ok(report)
+}
+
 /// What is to be said of the filters of these groups, before any record.
 fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
     let (params, kind) = (file.params(), file.params().common.kind);
@@ -442,6 +507,7 @@ fn described(file: &Mapped, filters: &Filters<'_>, groups: &[usize]) -> Report {
         kind,
         extent: filters.extent(),
         hashes: (hashes.clone().min().unwrap_or(0), hashes.max().unwrap_or(0)),
+        files: Vec::new(),
         filters: groups.len() as u64,
         bits: groups.iter().map(|&group| params.groups[group].shape.bits()).sum(),
         keys: all.is_finite().then_some((largest, all)),

@@ -11,6 +11,7 @@ use tamis_read::{BadRecord, BadRow, RowResult, Sift, Sink};
 
 use super::Refusal;
 use super::copy::{Text, gather};
+use super::several::Other;
 use super::skip::{Known, Skipped, Skipping};
 use super::tag::Tag;
 use super::tape::Suspects;
@@ -31,6 +32,8 @@ pub(super) enum Asked {
 /// What all threads share.
 pub(super) struct Sieving<'a> {
     pub(super) filters: Filters<'a>,
+    /// Those of other files that are asked besides.
+    pub(super) others: Vec<Other<'a>>,
     pub(super) asked: Asked,
     /// The groups in the order in which they are shown.
     pub(super) order: Vec<usize>,
@@ -98,12 +101,18 @@ pub(super) struct Counts {
     pub(super) skipped: Skipped,
     /// Records of those that the keys themselves tell of, and not the filters.
     pub(super) refuted: u64,
+    /// Records whose key may be in each of several files.
+    pub(super) by_file: Vec<u64>,
 }
 
 /// The sieve of one thread.
 pub(super) struct Sieve<'a> {
     sieving: &'a Sieving<'a>,
     rows: KeyRows<'a, KeyBatch>,
+    /// How many values of a row are those of the first file.
+    width: usize,
+    /// The keys that others are asked for, and how many values each takes.
+    others: Vec<(usize, KeyRows<'a, KeyBatch>)>,
     answers: Answers,
     /// Whether the key of each record may be in the set.
     found: Vec<bool>,
@@ -125,6 +134,8 @@ impl<'a> Sieve<'a> {
         Sieve {
             sieving,
             rows: KeyRows::new(recipe, common.hash, on_bad, groups, keys),
+            width: recipe.columns().len(),
+            others: sieving.others.iter().map(|other| (other.columns().len(), other.rows(on_bad))).collect(),
             answers: Answers::default(),
             found: Vec::new(),
             marks: Vec::new(),
@@ -135,6 +146,9 @@ impl<'a> Sieve<'a> {
 
     /// Finds out which records are admitted.
     fn judge(&mut self) {
+        if !self.others.is_empty() {
+            return self.judge_by_files();
+        }
         let Sieve { sieving, rows, answers, found, marks, counts, .. } = self;
         let (filters, keys) = (&sieving.filters, &rows.take);
         if sieving.tag.is_some() {
@@ -176,6 +190,35 @@ impl<'a> Sieve<'a> {
         self.judge();
         self.rows.take.clear();
         Ok(told? && !bad && !self.found.contains(&true))
+    }
+
+    /// The same by several files, of which one that has the key is enough.
+    fn judge_by_files(&mut self) {
+        let Sieve { sieving, rows, others, answers, found, marks, counts, .. } = self;
+        let others =
+            sieving.others.iter().zip(&*others).map(|(other, (_, rows))| (other.filters(), &rows.take));
+        let files = [(&sieving.filters, &rows.take)].into_iter().chain(others);
+        counts.by_file.resize(1 + sieving.others.len(), 0);
+        found.clear();
+        found.resize(rows.take.len(), false);
+        marks.clear();
+        let mut hits = Vec::new();
+        for ((file, (filters, keys)), count) in (0..).zip(files).zip(&mut counts.by_file) {
+            answers.any(filters, keys, 0..filters.len(), &mut hits);
+            for (record, _) in (0..).zip(&hits).filter(|(_, hit)| **hit) {
+                found[record as usize] = true;
+                *count += 1;
+                marks.push((record, file));
+            }
+        }
+        marks.sort_by_key(|(record, _)| *record); // stable: files stay in their order
+    }
+
+    /// The records that have a key for no file.
+    fn keyless(&self) -> u64 {
+        let none =
+            |row: &&u32| self.others.iter().all(|(_, rows)| rows.take.keyless().binary_search(row).is_ok());
+        self.rows.take.keyless().iter().filter(none).count() as u64
     }
 
     /// Lists the records that are not settled by the filters, and those that are and may be
@@ -242,9 +285,19 @@ impl Sink for Sieve<'_> {
     #[inline(always)]
     fn row(&mut self, place: Range<usize>, values: &[Option<&[u8]>]) -> RowResult {
         let skipped = self.rows.skipped;
-        self.rows.row(place.clone(), values)?;
+        let (own, mut rest) = values.split_at(self.width.min(values.len()));
+        self.rows.row(place.clone(), own)?;
         if self.rows.skipped > skipped {
             self.rows.take.push_keyless();
+        }
+        for (width, rows) in &mut self.others {
+            let (own, after) = rest.split_at(*width);
+            let skipped = rows.skipped;
+            rows.row(place.clone(), own)?;
+            if rows.skipped > skipped {
+                rows.take.push_keyless();
+            }
+            rest = after;
         }
         self.rows.take.push_span(place);
         Ok(())
@@ -258,6 +311,7 @@ impl Sink for Sieve<'_> {
         }
         self.rows.bad_row(place.clone(), why)?;
         self.rows.take.push_keyless();
+        self.others.iter_mut().for_each(|(_, rows)| rows.take.push_keyless());
         self.rows.take.push_span(place);
         Ok(())
     }
@@ -306,13 +360,14 @@ impl Sift for Sieve<'_> {
         let admitted = self.found.iter().filter(|found| **found).count() as u64;
         self.counts.records += self.rows.take.len() as u64;
         self.counts.admitted += admitted;
-        self.counts.keyless += self.rows.take.keyless().len() as u64;
+        self.counts.keyless += self.keyless();
         if self.sieving.strict {
             self.suspect(data, &mut sieved.suspects);
         } else {
             self.copy(data, sieved);
         }
         self.rows.take.clear();
+        self.others.iter_mut().for_each(|(_, rows)| rows.take.clear());
         sieved.aside.clear();
         mem::swap(&mut sieved.aside, &mut self.aside);
     }

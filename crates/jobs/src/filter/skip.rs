@@ -5,7 +5,8 @@
 //! are keys as they stand: none of them lies between the least and the greatest value of the column, or is in its
 //! Bloom filter. What would have passed there is a false positive of the filters.
 //!
-//! Nothing is skipped where somebody wants the records that do not pass, or where a row that is no key must be told.
+//! Nothing is skipped where somebody wants the records that do not pass, where a row that is no key must be told, or where
+//! several files are asked.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -64,7 +65,8 @@ impl Skipping {
     ) -> Option<Skipping> {
         let of_parquet = sources.explain().iter().any(|input| input.format == Format::Parquet);
         let Asked::Any(groups) = asked else { return None };
-        if !of_parquet || recipe.columns().len() != 1 || matches!(job.bad_rows, BadRows::SetAside(_)) {
+        let one_column = recipe.columns().len() == 1 && job.also.is_empty();
+        if !of_parquet || !one_column || matches!(job.bad_rows, BadRows::SetAside(_)) {
             return None;
         }
         let plain = recipe.key.iter().all(|field| field.steps.is_empty()) && recipe.keywords.is_none();

@@ -60,6 +60,9 @@ fn build(folder: &Path, kind: Kind, hash: Scheme) -> PathBuf {
 
 fn job(folder: &Path, input: &str) -> Job {
     Job {
+        said: Said::default(),
+        name: Name::default(),
+        also: Vec::new(),
         removed: None,
         filters: folder.join("members.tamis"),
         inputs: vec![folder.join(input).display().to_string()],

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tamis::key::{Field, Recipe};
+use tamis::key::{Column, Field, Recipe};
 use tamis::params::Name;
 use tamis_read::Format;
 use tamis_read::parquet::Codec;
@@ -11,8 +11,9 @@ use tamis_read::parquet::Codec;
 use super::sizes::chosen;
 use super::{NoMore, Reading, Refusal, destination, json, memory, reading, replace_columns, with_steps};
 use crate::ask::Extent;
-use crate::filter::{Ask, Job};
+use crate::filter::{Also, Ask, Job};
 use tamis_make::destination::Destination;
+use tamis_make::foreign::Said;
 use tamis_make::{exact, opt, spread};
 
 /// What is asked of a filter of records.
@@ -88,6 +89,9 @@ impl FilterJob {
         }
         Ok(Job {
             filters: self.filters.clone(),
+            said: Said::default(),
+            name: Name::default(),
+            also: Vec::new(),
             removed: self.removed.clone(),
             inputs: self.inputs.clone(),
             options: self.reading.options(),
@@ -104,6 +108,43 @@ impl FilterJob {
             threads: self.reading.threads()?,
             strict: self.strict.then(|| memory(self.memory, exact::MEMORY)).transpose()?,
         })
+    }
+
+    /// A file that is asked besides the first: with the same columns, and its own steps unless they are given. Where
+    /// nothing is given, one that names no columns has those of the first.
+    pub fn also(
+        &self,
+        first: &Recipe,
+        name: Name,
+        path: PathBuf,
+        said: Said,
+        stored: &Recipe,
+    ) -> Result<Also, Refusal> {
+        let given = [
+            (self.strict, opt::STRICT),
+            (self.removed.is_some(), opt::REMOVED),
+            (self.partial, opt::PARTIAL),
+            (self.group.is_some(), opt::GROUP),
+            (self.own_group.is_some(), opt::OWN_GROUP),
+            (self.reading.bad_rows_to.is_some(), opt::BAD_ROWS_TO),
+        ];
+        if let Some(other) = chosen(&given).first() {
+            return Err(Refusal::InPlaceOf(opt::ALSO, *other));
+        }
+        let nameless = stored.key.iter().all(|field| field.column == Column::Line);
+        let columns: Vec<Field>;
+        let key = if self.key.is_empty() && nameless {
+            columns = first
+                .key
+                .iter()
+                .map(|field| Field { column: field.column.clone(), steps: Vec::new() })
+                .collect();
+            &columns
+        } else {
+            &self.key
+        };
+        let recipe = replace_columns(&with_steps(stored, key)?, key, None)?;
+        Ok(Also { name, path, said, recipe })
     }
 
     /// Refuses what works on one machine only.

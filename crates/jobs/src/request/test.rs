@@ -9,6 +9,7 @@ use super::sizes::chosen;
 use super::{Columns, NoMore, Reading, Refusal};
 use crate::check::Job;
 use tamis_make::count_min::rank;
+use tamis_make::foreign::Said;
 use tamis_make::{opt, spread};
 
 /// Keys that are made for the filters, where that is asked for.
@@ -88,6 +89,7 @@ impl TestJob {
             let adversary = if self.adversary { FORGED } else { 0 };
             return Ok(Test::Filters(Job {
                 filters,
+                said: Said::default(),
                 removed,
                 inputs,
                 options,
@@ -110,7 +112,15 @@ impl TestJob {
             return Err(Refusal::TestOfCounts(of_filters));
         }
         let sketches = self.filters.clone();
-        Ok(Test::Counts(rank::Job { sketches, inputs, options, recipe, bad_rows, threads }))
+        Ok(Test::Counts(rank::Job {
+            sketches,
+            said: Said::default(),
+            inputs,
+            options,
+            recipe,
+            bad_rows,
+            threads,
+        }))
     }
 
     /// Refuses what works on one machine only.

@@ -247,6 +247,7 @@ fn exact_counts_agree_with_sketches_of_the_same_rows_and_not_of_others() {
     let sizing = AnySizing::Counters(Counters::for_error(0.005, 0.02, 64).unwrap());
     built(&job(vec![input.clone()], Kind::CountMin, sizing, 2), &path("c.tamis"));
     let job = |input: String| rank::Job {
+        said: tamis_make::foreign::Said::default(),
         sketches: path("c.tamis"),
         inputs: vec![input],
         options: Options::default(),

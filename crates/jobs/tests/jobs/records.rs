@@ -132,6 +132,7 @@ proptest! {
             }
         }
         let test = check::Job {
+            said: tamis_make::foreign::Said::default(),
             filters: path.clone(), removed: None, inputs: vec![input], options: Options::default(), recipe: recipe(),
             negatives: Vec::new(), random: 0, seed: 0, adversary: 0, bad_rows: BadRows::Fail, threads,
         };

@@ -167,6 +167,7 @@ fn pair(folder: &Path) -> (PathBuf, PathBuf, check::Job) {
     build_to(&two, &job(vec![table(&folder.join("b.csv"), &keys(0..2_000))], Kind::Blocked, sizing));
     let left = table(&folder.join("left.csv"), &keys(2_000..20_000));
     let job = check::Job {
+        said: tamis_make::foreign::Said::default(),
         filters: one.clone(),
         removed: Some(two.clone()),
         inputs: vec![left],

@@ -238,6 +238,7 @@ proptest! {
         let file = tamis_make::files::open(&path).unwrap();
         let recipe = file.params().common.recipe.clone();
         let whole = check::check(&check::Job {
+            said: tamis_make::foreign::Said::default(),
             filters: path.clone(),
             inputs: vec![others.to_str().unwrap().into()],
             options: Options::default(),

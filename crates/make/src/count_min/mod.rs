@@ -84,7 +84,8 @@ fn sketches<'w>(params: &Params, arena: &'w [u64], totals: &[u64]) -> Result<Vec
     let groups = params.groups.iter().zip(starts).zip(totals);
     let sketch = |((group, start), total): ((&GroupParams, usize), &u64)| {
         let words = group.shape.words() as usize;
-        CountMin::from_words(&arena[start..start + words], group.shape, update, *total).map_err(Error::from)
+        let sketch = CountMin::from_words(&arena[start..start + words], group.shape, update, *total)?;
+        Ok(sketch.placed_by(params.common.hash))
     };
     groups.map(sketch).collect()
 }

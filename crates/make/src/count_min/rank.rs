@@ -13,14 +13,17 @@ use tamis_read::{Control, Explained, Sources};
 
 use super::{OfCounts, Promise, refuse_filters, sketches};
 use crate::aside::{self, Aside};
+use crate::foreign::{self, Said};
+use crate::parallel;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
-use crate::{files, parallel};
 
 /// Sketches to be tested.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The file of sketches.
     pub sketches: PathBuf,
+    /// What is said of it, if it is of another system.
+    pub said: Said,
     /// The data they were built from: files, globs, folders, `-`.
     pub inputs: Vec<String>,
     /// How to read them.
@@ -130,7 +133,7 @@ impl Take for Exact {
 /// Tests sketches with the data that they were built from. Takes 24 bytes of memory for each distinct
 /// key, and up to twice that.
 pub fn check(job: &Job, control: &Control) -> Result<Report> {
-    let file = files::open(&job.sketches)?;
+    let (file, _) = foreign::open_to_ask(&job.sketches, &job.said)?;
     refuse_filters(&job.sketches, file.params(), OfCounts::Test)?;
     parallel::each(job.threads, file.params().groups.len(), |group| {
         file.verify(group).map_err(Error::file(&job.sketches))

@@ -347,8 +347,23 @@ class Sketch:
         """Writes the file that the command line and `tamis.open` read: whole, or not at all."""
         self._file.save(os.fspath(path))
 
-    def to_bytes(self) -> bytes:
-        """The bytes of the file; `tamis.from_bytes` takes them back."""
+    def to_bytes(self, to: Optional[str] = None, *, group: Any = None) -> bytes:
+        """The bytes of the file; `tamis.from_bytes` takes them back.
+
+        With a name in `to`, those of another system's file: ``"spark"`` (or ``"spark-v1"``, ``"spark-v2"``), ``"guava"``,
+        ``"hadoop"``, ``"dcso"``, ``"datasketches"`` or ``"redis"``. The filter must be built with the hash of that system
+        (``hash="spark-v2"``) or come from it; of several groups, `group` is written.
+
+        >>> import tamis
+        >>> ids = tamis.build([7, 42], key=":long", hash="spark-v2", fpr=0.01)
+        >>> theirs = ids.to_bytes("spark")
+        >>> tamis.from_bytes(theirs, as_="spark", funnel="long").contains([7, 8])
+        [True, False]
+        """
+        if to is not None and to != "tamis":
+            return self._file.for_others(to, group)
+        if group is not None:
+            raise ValueError("a file of tamis has all groups: leave out group")
         return self._file.to_bytes()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -410,7 +425,13 @@ class Builder:
         return warned(Sketch(self._builder.finish()))
 
 
-def open(path: Union[str, os.PathLike[str]], *, hash_key: HashKey = None) -> Sketch:
+def open(
+    path: Union[str, os.PathLike[str]],
+    *,
+    hash_key: HashKey = None,
+    as_: Optional[str] = None,
+    funnel: Optional[str] = None,
+) -> Sketch:
     """Opens a file that `tamis build` or `Sketch.save` wrote. It is mapped into memory: opening takes no time
     whatever its size, and processes that open the same file share it.
 
@@ -424,18 +445,29 @@ def open(path: Union[str, os.PathLike[str]], *, hash_key: HashKey = None) -> Ske
 
     A file that was made with ``hash="siphash"`` needs the same `hash_key`: 16 bytes, or the path of a file that holds
     them.
+
+    A file of another system (Spark, Guava, Hadoop, DCSO, DataSketches, RedisBloom) is recognised; `as_` says whose it is
+    where that is not enough: ``"spark"``, ``"guava"``, …. `funnel` says what its keys are there: ``"utf8"`` (the default),
+    ``"utf16"``, ``"int"``, ``"long"``, or steps of a recipe (``"long,xxhash64"``).
     """
     check = make_known(hash_key)
-    return hashed_with(check, Sketch(_tamis.open(os.fspath(path))))
+    return hashed_with(check, Sketch(_tamis.open(os.fspath(path), layout=as_, funnel=funnel)))
 
 
-def from_bytes(data: Union[bytes, bytearray, memoryview], *, hash_key: HashKey = None) -> Sketch:
+def from_bytes(
+    data: Union[bytes, bytearray, memoryview],
+    *,
+    hash_key: HashKey = None,
+    as_: Optional[str] = None,
+    funnel: Optional[str] = None,
+) -> Sketch:
     """The sketch whose `to_bytes` these are. They are verified: damaged ones raise `tamis.Error`. A sketch that was made
-    with ``hash="siphash"`` needs its `hash_key`."""
+    with ``hash="siphash"`` needs its `hash_key`. Bytes of another system are recognised, as `tamis.open` does it; `as_`
+    and `funnel` say what they do not."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError("these are no bytes: give what to_bytes gave")
     check = make_known(hash_key)
-    return hashed_with(check, Sketch(_tamis.from_bytes(bytes(data))))
+    return hashed_with(check, Sketch(_tamis.from_bytes(bytes(data), as_, funnel)))
 
 
 def merge(*sketches: Union[Sketch, Iterable[Sketch]], threads: Optional[int] = None) -> Sketch:

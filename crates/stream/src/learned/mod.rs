@@ -12,6 +12,7 @@ use std::path::Path;
 
 use tamis::about::{About, Classes};
 use tamis::format::Extras;
+use tamis::hash::Scheme;
 use tamis::memory::Words;
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
 use tamis::scalable::{self, Scalable};
@@ -254,7 +255,12 @@ impl Learned {
             Kept::Fixed { params, words } => {
                 for ((group, section), beside) in params.groups.iter().zip(sections(params)).zip(&self.beside)
                 {
-                    let sketch = Sketch::from_words(params.common.kind, group, *beside, &words[section])?;
+                    let sketch = Sketch::from_words(
+                        (params.common.kind, params.common.hash),
+                        group,
+                        *beside,
+                        &words[section],
+                    )?;
                     sketches.push((&group.group, sketch));
                 }
             }
@@ -262,7 +268,12 @@ impl Learned {
                 for (name, filter) in filters {
                     let group = params_of(name, filter)?;
                     let newest = Beside::NewestKeys(filter.newest());
-                    let sketch = Sketch::from_words(Kind::Scalable, &group, newest, filter.words())?;
+                    let sketch = Sketch::from_words(
+                        (Kind::Scalable, Scheme::DEFAULT),
+                        &group,
+                        newest,
+                        filter.words(),
+                    )?;
                     sketches.push((name, sketch));
                 }
             }

@@ -429,6 +429,17 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
         }
     }
 
+    /// The same; true where it was not found before.
+    #[inline]
+    pub fn insert_new_bytes(&mut self, hash: ByBytes, key: &[u8]) -> bool {
+        let mut new = false;
+        for position in hash.positions(key, self.bits, self.hashes) {
+            new |= !self.has(position);
+            self.set(position);
+        }
+        new
+    }
+
     /// Adds many keys. The more at a time, the better: with millions of them, a filter beyond
     /// the cache is gone through in order. This takes memory for a while, at most half as much
     /// as the filter.

@@ -77,7 +77,7 @@ impl Counter {
                 Words::new(usize::try_from(group.shape.words()).map_err(too_large)?)?
             }
         };
-        match Sketch::from_words(kind, group, Beside::TotalWeight(total), words)? {
+        match Sketch::from_words((kind, params.common.hash), group, Beside::TotalWeight(total), words)? {
             Sketch::CountMin(sketch) => Ok(Counter { params, sketch, rows: 0, about: About::default() }),
             _ => Err(Error::Cannot { kind, action: Action::Count }),
         }

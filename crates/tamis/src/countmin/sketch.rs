@@ -1,5 +1,6 @@
 //! The sketch itself, over words that it owns or borrows.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use bytemuck::Pod;
@@ -7,6 +8,7 @@ use bytemuck::Pod;
 use super::params::{self, MOST_DEPTH, epsilon_of};
 use crate::bloom::position;
 use crate::error::{Conservative, Difference, Error, Result, ShapeFault};
+use crate::hash::{Scheme, SparkCounts, place_of_bytes, place_of_long};
 use crate::memory::{Words, prefetch};
 use crate::sizing::Shape;
 
@@ -24,6 +26,7 @@ pub enum Update {
 pub struct CountMin<W> {
     words: W,
     rows: Rows,
+    placing: Placing,
     update: Update,
     total: u64,
 }
@@ -40,6 +43,37 @@ impl Rows {
     #[inline(always)]
     fn counters(&self) -> usize {
         (self.row * u64::from(self.depth)) as usize
+    }
+}
+
+/// How the counters of a key follow from its hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Placing {
+    /// Drawn from it.
+    Drawn,
+    /// As Spark has it for text.
+    SparkBytes,
+    /// As Spark has it for numbers: with a factor for each row.
+    SparkLongs(Vec<u64>),
+}
+
+impl Placing {
+    /// Gives the counters of a key, row after row, as numbers among all counters.
+    #[inline(always)]
+    fn each(&self, hash: u64, row: u64, places: &mut [u64]) {
+        let numbered = (0..).zip(places).map(|(number, place)| (number, u64::from(number) * row, place));
+        match self {
+            Placing::Drawn => {
+                numbered.for_each(|(number, start, place)| *place = start + position(hash, number, row));
+            }
+            Placing::SparkBytes => {
+                numbered
+                    .for_each(|(number, start, place)| *place = start + place_of_bytes(hash, number, row));
+            }
+            Placing::SparkLongs(factors) => numbered.zip(factors).for_each(|((_, start, place), &factor)| {
+                *place = start + place_of_long(hash, factor, row);
+            }),
+        }
     }
 }
 
@@ -104,6 +138,7 @@ const PLACES: usize = 64;
 /// are on their way.
 struct Batches<'h> {
     hashes: &'h [u64],
+    placing: &'h Placing,
     row: u64,
     depth: usize,
     /// Keys in a batch.
@@ -118,10 +153,11 @@ struct Batches<'h> {
 
 impl<'h> Batches<'h> {
     #[inline(always)]
-    fn new(hashes: &'h [u64], rows: Rows, ask: impl Fn(usize)) -> Self {
+    fn new(hashes: &'h [u64], rows: Rows, placing: &'h Placing, ask: impl Fn(usize)) -> Self {
         let depth = rows.depth as usize;
         let mut batches = Batches {
             hashes,
+            placing,
             row: rows.row,
             depth,
             keys: (PLACES / depth).max(1),
@@ -140,12 +176,8 @@ impl<'h> Batches<'h> {
         let to = self.hashes.len().min(self.asked + self.keys);
         let ring = &mut self.rings[1 - self.used];
         for (&hash, places) in self.hashes[self.asked..to].iter().zip(ring.chunks_exact_mut(self.depth)) {
-            let mut start = 0;
-            for (number, place) in places.iter_mut().enumerate() {
-                *place = start + position(hash, number as u32, self.row);
-                start += self.row;
-                ask(*place as usize);
-            }
+            self.placing.each(hash, self.row, places);
+            places.iter().for_each(|&place| ask(place as usize));
         }
         self.asked = to;
     }
@@ -174,12 +206,12 @@ impl<'h> Batches<'h> {
 #[inline(always)]
 fn add_all<C: Counter>(
     counters: &mut [C],
-    rows: Rows,
+    (rows, placing): (Rows, &Placing),
     update: Update,
     hashes: &[u64],
     weight: impl Fn(usize) -> u64,
 ) {
-    let mut batches = Batches::new(hashes, rows, |place| prefetch(counters, place));
+    let mut batches = Batches::new(hashes, rows, placing, |place| prefetch(counters, place));
     while let Some(keys) = batches.next(|place| prefetch(counters, place)) {
         for (key, places) in keys.zip(batches.places()) {
             let weight = weight(key);
@@ -198,23 +230,15 @@ fn add_all<C: Counter>(
 
 /// Adds the weight of one key, without looking ahead.
 #[inline(always)]
-fn add_one<C: Counter>(counters: &mut [C], update: Update, places: impl Iterator<Item = u64>, weight: u64) {
+fn add_one<C: Counter>(counters: &mut [C], update: Update, places: &[u64], weight: u64) {
     match update {
         Update::Plain => {
-            for place in places {
+            for &place in places {
                 let counter = &mut counters[place as usize];
                 *counter = counter.plus(weight);
             }
         }
-        Update::Conservative => {
-            let mut all = [0; MOST_DEPTH as usize];
-            let mut depth = 0;
-            for place in places {
-                all[depth] = place;
-                depth += 1;
-            }
-            raise(counters, &all[..depth], weight);
-        }
+        Update::Conservative => raise(counters, places, weight),
     }
 }
 
@@ -234,9 +258,14 @@ fn smallest<C: Counter>(counters: &[C], places: &[u64]) -> C {
 }
 
 #[inline(always)]
-fn estimate_all<C: Counter>(counters: &[C], rows: Rows, hashes: &[u64], estimates: &mut [u64]) {
+fn estimate_all<C: Counter>(
+    counters: &[C],
+    (rows, placing): (Rows, &Placing),
+    hashes: &[u64],
+    estimates: &mut [u64],
+) {
     let ask = |place| prefetch(counters, place);
-    let mut batches = Batches::new(hashes, rows, ask);
+    let mut batches = Batches::new(hashes, rows, placing, ask);
     while let Some(keys) = batches.next(ask) {
         for (estimate, places) in estimates[keys].iter_mut().zip(batches.places()) {
             *estimate = smallest(counters, places).value();
@@ -289,10 +318,23 @@ impl<W: AsRef<[u64]>> CountMin<W> {
             Shape::CountMin { row, depth, counter_bits }
                 if params::possible(&shape, 1.0) && len as u64 == shape.bits().div_ceil(64) =>
             {
-                Ok(CountMin { words, rows: Rows { row, depth, counter_bits }, update, total })
+                let rows = Rows { row, depth, counter_bits };
+                Ok(CountMin { words, rows, placing: Placing::Drawn, update, total })
             }
             _ => Err(ShapeFault::CountMin { words: len, shape }.into()),
         }
+    }
+
+    /// The same, whose keys are placed by this hash.
+    pub fn placed_by(self, hash: Scheme) -> Self {
+        let placing = match hash {
+            Scheme::SparkCounts(SparkCounts::Bytes) => Placing::SparkBytes,
+            Scheme::SparkCounts(SparkCounts::Longs { seed }) => {
+                Placing::SparkLongs(SparkCounts::factors(seed).take(self.rows.depth as usize).collect())
+            }
+            _ => Placing::Drawn,
+        };
+        CountMin { placing, ..self }
     }
 
     /// The words of the counters, row by row.
@@ -368,8 +410,10 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     /// full](Self::is_full).
     #[inline]
     pub fn estimate_hash(&self, hash: u64) -> u64 {
-        places(hash, self.rows.row, self.rows.depth)
-            .fold(u64::MAX, |least, place| least.min(self.counter(place)))
+        let mut places = [0; MOST_DEPTH as usize];
+        let places = &mut places[..self.rows.depth as usize];
+        self.placing.each(hash, self.rows.row, places);
+        places.iter().fold(u64::MAX, |least, &place| least.min(self.counter(place)))
     }
 
     /// The same for many keys, in `estimates`, one for each hash.
@@ -379,8 +423,8 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
         assert_eq!(hashes.len(), estimates.len());
         match self.rows.counter_bits {
-            32 => estimate_all(self.narrow(), self.rows, hashes, estimates),
-            _ => estimate_all(self.wide(), self.rows, hashes, estimates),
+            32 => estimate_all(self.narrow(), (self.rows, &self.placing), hashes, estimates),
+            _ => estimate_all(self.wide(), (self.rows, &self.placing), hashes, estimates),
         }
     }
 
@@ -443,7 +487,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     /// That two sketches have the same parameters.
     fn same<V: AsRef<[u64]>>(&self, other: &CountMin<V>) -> Result<()> {
-        if (self.rows, self.update) == (other.rows, other.update) {
+        if (self.rows, self.update, &self.placing) == (other.rows, other.update, &other.placing) {
             return Ok(());
         }
         let both = [(self.shape(), self.update), (other.shape(), other.update)];
@@ -455,7 +499,9 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     /// Adds the key with this hash, with this weight.
     #[inline]
     pub fn add_hash(&mut self, hash: u64, weight: u64) {
-        let (places, update) = (places(hash, self.rows.row, self.rows.depth), self.update);
+        let mut places = [0; MOST_DEPTH as usize];
+        let (places, update) = (&mut places[..self.rows.depth as usize], self.update);
+        self.placing.each(hash, self.rows.row, places);
         self.total = self.total.saturating_add(weight);
         let words = self.words.as_mut();
         match self.rows.counter_bits {
@@ -480,15 +526,15 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
 
     #[inline(always)]
     fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
-        let CountMin { words, rows, update, total } = self;
+        let CountMin { words, rows, placing, update, total } = self;
         *total = (0..hashes.len()).fold(*total, |total, key| total.saturating_add(weight(key)));
         let words = words.as_mut();
         match rows.counter_bits {
             32 => {
                 let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..rows.counters()];
-                add_all(counters, *rows, *update, hashes, weight);
+                add_all(counters, (*rows, placing), *update, hashes, weight);
             }
-            _ => add_all(words, *rows, *update, hashes, weight),
+            _ => add_all(words, (*rows, placing), *update, hashes, weight),
         }
     }
 

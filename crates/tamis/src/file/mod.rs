@@ -75,7 +75,12 @@ impl File {
             let words = container.section(number);
             let start = words.as_ptr() as usize - bytes;
             let section = Section { map: map.clone(), start, len: 8 * words.len() };
-            sketches.push(Sketch::from_words(params.common.kind, group, tally.beside, section)?);
+            sketches.push(Sketch::from_words(
+                (params.common.kind, params.common.hash),
+                group,
+                tally.beside,
+                section,
+            )?);
         }
         let order = params.natural_order();
         Ok(File { path: path.to_owned(), container, sketches, order })

@@ -40,15 +40,15 @@ impl Set {
         beside: Beside,
         words: Words,
     ) -> Result<Set> {
-        match Sketch::from_words(kind, group, beside, words)? {
+        match Sketch::from_words((kind, scheme), group, beside, words)? {
             Sketch::Blocked(filter) => Ok(Set::Blocked(filter)),
             Sketch::Bloom(filter) => Ok(match scheme.by_bytes() {
                 Some(hash) => Set::Placed(filter, hash),
                 None => Set::Bloom(filter),
             }),
             Sketch::Counting(filter) => Ok(Set::Counting(filter)),
-            Sketch::Scalable(filter) => Ok(Set::Scalable(filter)),
-            Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {
+            Sketch::Scalable(filter) if scheme.by_bytes().is_none() => Ok(Set::Scalable(filter)),
+            Sketch::Scalable(_) | Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {
                 Err(Error::Cannot { kind, action: Action::Insert })
             }
         }

@@ -134,8 +134,9 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
     /// A group's sketch.
     pub fn sketch(&self, group: usize) -> Result<Sketch<&[u64]>> {
-        let params = &self.params.groups[group];
-        Sketch::from_words(self.params.common.kind, params, self.tallies[group].beside, self.section(group))
+        let (common, params) = (&self.params.common, &self.params.groups[group]);
+        let beside = self.tallies[group].beside;
+        Sketch::from_words((common.kind, common.hash), params, beside, self.section(group))
     }
 
     /// All sketches, in the order of the groups.

@@ -48,10 +48,15 @@ pub enum Foreign {
     },
     /// RedisBloom, with hashes of 64 bits.
     Redis,
+    /// The same, of a filter that grew: it has several links, each for more keys than the one before.
+    RedisLinks {
+        /// How many times as many keys the next link is for.
+        growth: u32,
+    },
 }
 
 impl Foreign {
-    /// All of them, with the seeds that they usually have.
+    /// All with which a single filter is made, with the seeds that they usually have.
     pub const ALL: [Foreign; 9] = [
         Foreign::SparkV1,
         Foreign::SparkV2 { seed: 0 },
@@ -88,6 +93,7 @@ impl Foreign {
             Foreign::Dcso => "dcso",
             Foreign::DataSketches { .. } => "datasketches",
             Foreign::Redis => "redis",
+            Foreign::RedisLinks { .. } => "redis-links",
         }
     }
 
@@ -101,7 +107,8 @@ impl Foreign {
             | Foreign::Guava64
             | Foreign::Dcso
             | Foreign::DataSketches { .. }
-            | Foreign::Redis => None,
+            | Foreign::Redis
+            | Foreign::RedisLinks { .. } => None,
         }
     }
 
@@ -135,7 +142,7 @@ impl Foreign {
                 let first = xxh64(key, seed);
                 Lanes::sums(first, xxh64(key, first), Cut::Lowest)
             }
-            Foreign::Redis => {
+            Foreign::Redis | Foreign::RedisLinks { .. } => {
                 let first = murmur64a(key, MURMUR64_FACTOR);
                 let second = murmur64a(key, first);
                 Lanes::sums(first.wrapping_sub(second), second, Cut::Nothing)
@@ -176,6 +183,45 @@ impl<'k> Lanes<'k> {
     fn sums(at: u64, by: u64, cut: Cut) -> Lanes<'k> {
         Lanes(Sequence::Sums { at, by, cut })
     }
+
+    /// The first of them. Of which kind they are is decided once, and not for each.
+    #[inline]
+    pub fn fill(self, lanes: &mut [u64]) {
+        #[inline(always)]
+        fn sums(mut at: u64, by: u64, lanes: &mut [u64], cut: impl Fn(u64) -> u64) {
+            for lane in lanes {
+                at = at.wrapping_add(by);
+                *lane = cut(at);
+            }
+        }
+        match self.0 {
+            Sequence::Sums { at, by, cut } => match cut {
+                Cut::Nothing => sums(at, by, lanes, |at| at),
+                Cut::Lowest => sums(at, by, lanes, |at| at >> 1),
+                Cut::Unsigned => sums(at, by, lanes, unsigned),
+                Cut::Half32 => sums(at, by, lanes, half32),
+                Cut::Half64 => sums(at, by, lanes, half64),
+            },
+            Sequence::Chain { .. } | Sequence::Powers { .. } => {
+                lanes.iter_mut().zip(self).for_each(|(to, lane)| *to = lane)
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn unsigned(sum: u64) -> u64 {
+    sum & (u64::MAX >> 1)
+}
+
+#[inline(always)]
+fn half32(sum: u64) -> u64 {
+    u64::from((sum as i32 ^ (sum as i32 >> 31)) as u32)
+}
+
+#[inline(always)]
+fn half64(sum: u64) -> u64 {
+    (sum as i64 ^ (sum as i64 >> 63)) as u64
 }
 
 impl Iterator for Lanes<'_> {
@@ -189,9 +235,9 @@ impl Iterator for Lanes<'_> {
                 match cut {
                     Cut::Nothing => *at,
                     Cut::Lowest => *at >> 1,
-                    Cut::Unsigned => *at & (u64::MAX >> 1),
-                    Cut::Half32 => u64::from((*at as i32 ^ (*at as i32 >> 31)) as u32),
-                    Cut::Half64 => (*at as i64 ^ (*at as i64 >> 63)) as u64,
+                    Cut::Unsigned => unsigned(*at),
+                    Cut::Half32 => half32(*at),
+                    Cut::Half64 => half64(*at),
                 }
             }
             Sequence::Chain { key, hash, at } => {
@@ -199,7 +245,9 @@ impl Iterator for Lanes<'_> {
                 u64::from((*at as i32).unsigned_abs())
             }
             Sequence::Powers { at } => {
-                *at = at.wrapping_mul(DCSO_FACTOR) % DCSO_PRIME;
+                // The prime is so large that one subtraction is the division.
+                let product = at.wrapping_mul(DCSO_FACTOR);
+                *at = if product >= DCSO_PRIME { product - DCSO_PRIME } else { product };
                 *at
             }
         })
@@ -225,7 +273,7 @@ pub fn xxh64(key: &[u8], seed: u64) -> u64 {
 /// Spark's MurmurHash3 of 32 bits. Whole blocks are hashed as everywhere; but each byte after them, with its sign, is
 /// a block of its own.
 #[inline]
-fn spark_murmur3(key: &[u8], seed: u32) -> u32 {
+pub(super) fn spark_murmur3(key: &[u8], seed: u32) -> u32 {
     let (blocks, tail) = chunks::<_, 4>(key);
     let mut h = seed;
     for block in blocks {

@@ -32,7 +32,7 @@
 mod params;
 mod sketch;
 
-pub use params::{Layer, layer, shape, shape_has_layers};
+pub use params::{Layer, MOST_LAYERS, Sizes, layer, shape, shape_has_layers};
 pub use sketch::Scalable;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::blocked::keys_that_came;
 use crate::error::{Error, Result};
+use crate::hash::{Foreign, Scheme};
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
 /// One layer.
@@ -11,7 +12,7 @@ pub struct Layer {
     pub keys: u64,
     /// The rate that it keeps with them.
     pub fpr: f64,
-    /// Its shape, that of a blocked filter.
+    /// Its shape, that of a blocked filter; with the [sizes](Sizes) of another system, of a classic one.
     pub shape: Shape,
     /// The expected rate when it is full. Keys that it mistook for some of its own were not counted
     /// among those that it takes, so it is a little above the rate that it was sized for.
@@ -31,6 +32,42 @@ fn rate(shape: &Shape, new: u64) -> f64 {
         _ => new as f64,
     };
     shape.expected_rate(came as u64)
+}
+
+/// How the layers of a filter follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sizes {
+    /// As the [module](super) says.
+    #[default]
+    Ours,
+    /// As the links of RedisBloom: classic filters, each for this many times as many keys as the one before, at half of
+    /// its rate.
+    Redis {
+        /// The times.
+        growth: u32,
+    },
+}
+
+impl Sizes {
+    /// Those of filters whose keys are placed by this hash.
+    pub fn of(hash: Scheme) -> Sizes {
+        match hash {
+            Scheme::Foreign(Foreign::RedisLinks { growth }) => Sizes::Redis { growth },
+            _ => Sizes::Ours,
+        }
+    }
+
+    /// The layer of this number, from 0, of a filter whose first one is for this many keys at this rate (or, of ours,
+    /// which keeps this rate as a whole).
+    pub fn layer(self, keys: u64, fpr: f64, number: u32) -> Result<Layer> {
+        let Sizes::Redis { growth } = self else { return layer(keys, fpr, number) };
+        let too_large = Error::TooLarge { bits: u64::MAX };
+        let times = u64::from(growth).checked_pow(number);
+        let keys = times.and_then(|times| keys.checked_mul(times)).ok_or(too_large)?;
+        let fpr = fpr / (1u64.checked_shl(number).unwrap_or(u64::MAX) as f64);
+        let shape = Foreign::Redis.shape_for_rate(keys, fpr, None)?;
+        Ok(Layer { keys, fpr, shape, full_rate: shape.expected_rate(keys) })
+    }
 }
 
 /// The layer of this number, from 0, of a filter whose first one is for this many keys.
@@ -86,18 +123,29 @@ fn size(keys: u64, fpr: f64, number: u32) -> Result<Layer> {
 
 /// The shape of all layers together.
 pub fn shape(keys: u64, fpr: f64, layers: u32) -> Result<Shape> {
-    let mut bits = 0u64;
-    for number in 0..layers {
-        bits = bits.saturating_add(layer(keys, fpr, number)?.shape.bits());
-        if bits > MOST_BITS {
-            return Err(Error::TooLarge { bits });
-        }
-    }
-    Ok(Shape::Scalable { bits, layers })
+    Sizes::Ours.shape(keys, fpr, layers)
 }
 
+impl Sizes {
+    /// The shape of all layers together.
+    pub fn shape(self, keys: u64, fpr: f64, layers: u32) -> Result<Shape> {
+        let mut bits = 0u64;
+        for number in 0..layers {
+            bits = bits.saturating_add(self.layer(keys, fpr, number)?.shape.bits());
+            if bits > MOST_BITS {
+                return Err(Error::TooLarge { bits });
+            }
+        }
+        Ok(Shape::Scalable { bits, layers })
+    }
+}
+
+/// The most layers: each has at least twice the bits of the one before, and there cannot be many. (Redis can be told not
+/// to grow from link to link; but then it is slow, and says so.)
+pub const MOST_LAYERS: u32 = 48;
+
 /// Whether this is the shape of this many layers, for this many keys first, at this rate.
-pub fn shape_has_layers(of: &Shape, keys: u64, fpr: f64) -> bool {
-    // Each layer has at least twice the bits of the one before: there cannot be many.
-    (1..=48).contains(&of.layers()) && shape(keys, fpr, of.layers()).is_ok_and(|shape| shape == *of)
+pub fn shape_has_layers(of: &Shape, sizes: Sizes, keys: u64, fpr: f64) -> bool {
+    (1..=MOST_LAYERS).contains(&of.layers())
+        && sizes.shape(keys, fpr, of.layers()).is_ok_and(|shape| shape == *of)
 }

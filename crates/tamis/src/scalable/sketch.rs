@@ -3,10 +3,13 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::params::{Layer, layer};
+use super::params::{Layer, Sizes, layer};
 use crate::blocked::Blocked;
+use crate::bloom::Bloom;
 use crate::error::{Error, Result, ShapeFault};
+use crate::hash::ByBytes;
 use crate::memory::Words;
+use crate::sizing::Shape;
 
 /// Keys that are looked up in one layer after the other before any is added.
 const BATCH: usize = 1024;
@@ -113,14 +116,34 @@ fn blocked<'w>(place: &Place, words: &'w [u64]) -> Blocked<&'w [u64]> {
         .expect("the shape of a layer")
 }
 
+/// A layer as a filter, where it is a link of another system.
+fn classic<'w>(place: &Place, words: &'w [u64]) -> Option<Bloom<&'w [u64]>> {
+    match place.layer.shape {
+        Shape::Bloom { bits, hashes } => Bloom::from_words(&words[place.words.clone()], bits, hashes).ok(),
+        _ => None,
+    }
+}
+
 impl<W: AsRef<[u64]>> Scalable<W> {
     /// A filter in these words, of this many layers, with this many keys in the newest.
     pub fn from_words(words: W, keys: u64, fpr: f64, layers: u32, newest: u64) -> Result<Self> {
+        Scalable::of_sizes(Sizes::Ours, words, (keys, fpr), layers, newest)
+    }
+
+    /// The same, with layers of these sizes. Those of another system can be asked, by the bytes of keys, and not added
+    /// to.
+    pub(crate) fn of_sizes(
+        sizes: Sizes,
+        words: W,
+        (keys, fpr): (u64, f64),
+        layers: u32,
+        newest: u64,
+    ) -> Result<Self> {
         let mut places: Vec<Place> = Vec::new();
         for number in 0..layers {
             places.push(Place::after(
                 places.last().map_or(0, |last| last.words.end),
-                layer(keys, fpr, number)?,
+                sizes.layer(keys, fpr, number)?,
             )?);
         }
         match places.last() {
@@ -188,9 +211,39 @@ impl<W: AsRef<[u64]>> Scalable<W> {
         }
     }
 
+    /// Whether the key of these bytes may be in the set, where layers are the links of another system.
+    pub fn contains_bytes(&self, hash: ByBytes, key: &[u8]) -> bool {
+        self.classic().rev().any(|filter| filter.contains_bytes(hash, key))
+    }
+
+    /// The same of many keys: those with these lanes, of each answer.
+    ///
+    /// # Panics
+    /// Where a key has fewer lanes than a link has hashes.
+    pub fn contains_all_wide<'l>(&self, lanes: impl Fn(usize) -> &'l [u64], found: &mut [bool]) {
+        found.fill(false);
+        let mut hits = [false; BATCH];
+        for (number, found) in found.chunks_mut(BATCH).enumerate() {
+            let hits = &mut hits[..found.len()];
+            for filter in self.classic() {
+                filter.contains_all_wide(|key| lanes(number * BATCH + key), hits);
+                found.iter_mut().zip(&*hits).for_each(|(found, hit)| *found |= hit);
+            }
+        }
+    }
+
+    /// The layers that are classic filters.
+    fn classic(&self) -> impl DoubleEndedIterator<Item = Bloom<&[u64]>> {
+        self.layers.iter().filter_map(|place| classic(place, self.words()))
+    }
+
     /// The rate of false positives of just this filter, from the bits that are set.
     pub fn rate_now(&self) -> f64 {
-        let out = |place: &Place| 1.0 - blocked(place, self.words()).rate_now();
+        let rate = |place: &Place| match classic(place, self.words()) {
+            Some(filter) => filter.rate_now(),
+            None => blocked(place, self.words()).rate_now(),
+        };
+        let out = |place: &Place| 1.0 - rate(place);
         1.0 - self.layers.iter().map(out).product::<f64>()
     }
 

@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(one_by_one.newest(), again.newest());
         let shape = shape(first, 0.1, again.layers().count() as u32).unwrap();
         prop_assert_eq!(again.words().len() as u64 * 64, shape.slots());
-        prop_assert!(shape_has_layers(&shape, first, 0.1) && !shape_has_layers(&shape, first + 1000, 0.1));
+        prop_assert!(shape_has_layers(&shape, Sizes::Ours, first, 0.1) && !shape_has_layers(&shape, Sizes::Ours, first + 1000, 0.1));
     }
 }
 

@@ -25,3 +25,14 @@ fn lanes_that_have_a_range_stay_in_it() {
         }
     }
 }
+
+#[test]
+fn lanes_at_once_are_those_one_by_one() {
+    for foreign in Foreign::ALL {
+        for key in [&b""[..], b"a", b"key", b"a longer key of more than sixteen bytes"] {
+            let mut lanes = [0; 40];
+            foreign.lanes(key).fill(&mut lanes);
+            assert!(lanes.iter().copied().eq(foreign.lanes(key).take(40)), "{foreign:?}");
+        }
+    }
+}
