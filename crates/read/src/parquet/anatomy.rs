@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use tamis::key::Column;
 
@@ -93,10 +96,40 @@ impl Anatomy {
     pub fn end(&self, places: &HashMap<(usize, usize), FilterPlace>) -> Result<Vec<u8>> {
         let (_, footer) = self.footer(&self.file.reopen()?)?;
         let mut end = splice::with_filters(&footer, places).map_err(|why| self.broken(why))?;
+        if !self.reads_with(&end, places) {
+            return Err(self.broken(Broken::Contradiction));
+        }
         let length = u32::try_from(end.len()).map_err(|_| self.broken(Broken::Footer))?;
         end.extend_from_slice(&length.to_le_bytes());
         end.extend_from_slice(b"PAR1");
         Ok(end)
+    }
+
+    /// Whether the reader takes a footer for this file's own, with filters in these places. Where the kinds of its
+    /// values are not those of the format, the reader takes them for something else than they say they are.
+    fn reads_with(&self, footer: &[u8], places: &HashMap<(usize, usize), FilterPlace>) -> bool {
+        let place = |(group, column, metadata): (usize, usize, ColumnChunkMetaData)| {
+            let Some(place) = places.get(&(group, column)) else { return Ok(metadata) };
+            metadata
+                .into_builder()
+                .set_bloom_filter_offset(i64::try_from(place.offset).ok())
+                .set_bloom_filter_length(i32::try_from(place.length).ok())
+                .build()
+        };
+        let mut wanted = self.file.metadata.clone().into_builder();
+        let groups = wanted.take_row_groups().into_iter().enumerate().map(|(group, metadata)| {
+            let mut metadata = metadata.into_builder();
+            let columns = metadata.take_columns().into_iter().enumerate();
+            let columns: Result<_, ParquetError> =
+                columns.map(|(column, metadata)| place((group, column, metadata))).collect();
+            metadata.set_column_metadata(columns?).build()
+        });
+        let Ok(groups) = groups.collect::<Result<Vec<RowGroupMetaData>, ParquetError>>() else {
+            return false;
+        };
+        let wanted = wanted.set_row_groups(groups).build();
+        let read = catch_unwind(|| ParquetMetaDataReader::decode_metadata(footer));
+        matches!(read, Ok(Ok(read)) if read == wanted)
     }
 
     fn footer(&self, file: &Shared) -> Result<(u64, bytes::Bytes)> {
