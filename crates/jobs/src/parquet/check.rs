@@ -117,7 +117,8 @@ fn of_group(chunk: &Chunk<'_>, file: u64, job: &Job, control: &Control) -> Resul
             first_missing.get_or_insert_with(|| show(chunk, value));
         }
     })?;
-    let known = distinct.finish();
+    let mut known = distinct.finish();
+    known.sort_unstable();
     let seed = job.seed ^ (file << 32) ^ group as u64;
     let (probes, hits) = probe(&filter, &known, chunk.width(), job.probes, seed);
     let asked = Asked {
@@ -133,7 +134,7 @@ fn of_group(chunk: &Chunk<'_>, file: u64, job: &Job, control: &Control) -> Resul
     Ok(Group { group, rows, filter: Some(asked) })
 }
 
-/// Asks random values that are not among those known; says how many were asked, and how many found. Of a type with few
+/// Asks random values that are not among those known, which are sorted; says how many were asked, and how many found. Of a type with few
 /// values, fewer may be absent than wanted, or none.
 fn probe(filter: &SplitBlock, known: &[u64], width: Option<usize>, wanted: u64, seed: u64) -> (u64, u64) {
     /// Texts that are asked have this length, and bytes of a fixed length no more than this.

@@ -6,6 +6,7 @@ pub mod inspect;
 
 use tamis_formats::Fault;
 use tamis_formats::parquet::{Header, LONGEST_HEADER, SplitBlock, hash};
+use tamis_make::distinct::once;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Chunk;
 use tamis_read::{Control, refusal};
@@ -61,7 +62,7 @@ pub(crate) fn filter_of(chunk: &Chunk<'_>) -> Result<Option<SplitBlock>> {
 #[derive(Debug, Default)]
 struct Distinct {
     hashes: Vec<u64>,
-    /// How many may lie unsorted before they are sorted, and repetitions dropped.
+    /// How many there may be before repetitions are dropped.
     most: usize,
 }
 
@@ -71,25 +72,20 @@ const MANY: usize = 1 << 21;
 impl Distinct {
     fn push(&mut self, hash: u64) {
         if self.hashes.len() >= self.most.max(MANY) {
-            self.settle();
+            once(&mut self.hashes);
             self.most = 2 * self.hashes.len();
         }
         self.hashes.push(hash);
     }
 
-    fn settle(&mut self) {
-        self.hashes.sort_unstable();
-        self.hashes.dedup();
-    }
-
-    /// All of them, sorted.
+    /// All of them, in no order.
     fn finish(mut self) -> Vec<u64> {
-        self.settle();
+        once(&mut self.hashes);
         self.hashes
     }
 }
 
-/// The hashes of the distinct values of a column of a row group, sorted; and whether its dictionary was read in place
+/// The hashes of the distinct values of a column of a row group; and whether its dictionary was read in place
 /// of them, because all pages refer to it.
 fn distinct_hashes(chunk: &Chunk<'_>, control: &Control) -> Result<(Vec<u64>, bool)> {
     let mut distinct = Distinct::default();

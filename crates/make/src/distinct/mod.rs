@@ -10,6 +10,8 @@ mod wire;
 pub use hll::Hll;
 pub(crate) use hll::{LAST, REGISTERS, rank, register};
 pub use log::HashLog;
+
+pub use crate::pairs::once;
 pub(crate) use wire::{Piece, pieces};
 
 /// In one job, up to this many distinct keys are counted exactly.

@@ -54,6 +54,15 @@ impl<R: Record> Block<R> {
         &self.records[start as usize..end as usize]
     }
 
+    /// Gives the records of each heap, each once.
+    pub(super) fn once(&self, mut take: impl FnMut(&[R])) {
+        let (mut kept, mut table, bits) = (Vec::new(), Vec::new(), self.heaps.len().ilog2());
+        for part in 0..self.heaps.len() {
+            once([self.part(part)].into_iter(), &mut kept, &mut table, bits);
+            take(&kept);
+        }
+    }
+
     /// Gives up the room between heaps.
     fn close_gaps(&mut self) {
         if self.heaps.iter().map(Range::len).sum::<usize>() == self.records.len() {

@@ -50,6 +50,13 @@ fn bits_for(records: usize) -> u32 {
     (records / PART).max(1).ilog2().min(MOST_BITS)
 }
 
+/// Leaves each of some hashes once. Those that begin with the same bits come one after the other.
+pub fn once(hashes: &mut Vec<u64>) {
+    let block = Block::new(hashes, bits_for(hashes.len()));
+    hashes.clear();
+    block.once(|kept| hashes.extend_from_slice(kept));
+}
+
 /// Whether keys belong to groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grouped {

@@ -137,3 +137,14 @@ fn hashes_that_meet_in_one_place_are_counted_too() {
     let keys: Vec<(u32, u64)> = (0..200_000).map(|i| (i as u32, 7)).collect();
     assert_eq!(seen(&keys, Grouped::Yes, usize::MAX, 200_000_000, 2).keys, vec![1; 200_000]);
 }
+
+#[test]
+fn of_many_hashes_each_is_left_once() {
+    for many in [0u64, 1, 40, 100_000] {
+        let mut hashes: Vec<u64> = (0..many).map(|i| hash(i % (many / 2 + 1))).collect();
+        let expected: BTreeSet<u64> = hashes.iter().copied().collect();
+        once(&mut hashes);
+        assert_eq!(hashes.len(), expected.len());
+        assert_eq!(hashes.into_iter().collect::<BTreeSet<_>>(), expected);
+    }
+}

@@ -136,7 +136,13 @@ fn open_store(address: &Address<'_>) -> Result<Store, Failure> {
             Arc::new(settings.with_client_options(client).with_retry(retry).build().map_err(wrong)?)
         }
         Scheme::Hdfs => {
-            let builder = HdfsObjectStoreBuilder::new().with_io_runtime(runtime().handle().clone());
+            // A NameNode that does not answer is asked again for about as long as others; by itself, for minutes.
+            let patience =
+                [("max.attempts", "7"), ("sleep.base.millis", "500"), ("sleep.max.millis", "4000")]
+                    .map(|(name, value)| (format!("dfs.client.failover.{name}"), value));
+            let builder = HdfsObjectStoreBuilder::new()
+                .with_config(patience)
+                .with_io_runtime(runtime().handle().clone());
             let builder = match address.host {
                 "" => builder, // of Hadoop's settings
                 _ => builder.with_url(address.store),
