@@ -15,6 +15,7 @@ use super::record::{Pair, Record};
 use super::runs::{Run, RunWriter};
 use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for};
 use crate::distinct::SMALL;
+use crate::parallel;
 
 /// There is room for this many logs' worth of records in all, however little memory there is.
 const LEAST: usize = 4;
@@ -258,9 +259,10 @@ impl<'c> Book<'c> {
         if parts.records() == 0 && shelf.runs.is_empty() {
             parts = Parts::new(bits_for(lists.iter().map(Vec::len).sum()));
         }
-        for list in lists {
-            parts.push(Block::new(&list, parts.bits()));
-        }
+        let bits = parts.bits();
+        let blocks = parallel::each(self.threads, lists.len(), |list| Ok(Block::new(&lists[list], bits)))?;
+        blocks.into_iter().for_each(|block| parts.push(block));
+        drop(lists);
         parts.settle(self.threads, self.control, None)?;
         let mut kept = Kept { parts, runs: std::mem::take(&mut shelf.runs), folder: self.folder.clone() };
         if !kept.runs.is_empty() {
