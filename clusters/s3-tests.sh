@@ -59,6 +59,12 @@ same spark/built.tamis by-params.tamis
 store list spark/known/ | grep -x spark/known/_SUCCESS >/dev/null
 "$TAMIS" filter members.tamis all.tsv --quiet | sort -u >here
 store cat spark/known/part- | sort -u | cmp - here
+mkdir seen && cp all.tsv seen
+learn=(--keys 3e5 --key tconst --quiet)
+"$TAMIS" stream --train seen "${learn[@]}" --state one-run >/dev/null
+store put all.tsv seen/all.tsv
+"$TAMIS" stream --train s3a://tamis/seen "${learn[@]}" "${on[@]}" --state s3a://tamis/spark/run >/dev/null
+same spark/run/filter.tamis one-run/filter.tamis
 refused "no such bucket" "$TAMIS" build s3a://tamis/all.tsv "${recipe[@]}" "${on[@]}" -o s3a://no-such-bucket/a.tamis
 [[ -z $(store unfinished) && -z $(store list spark | grep draft) ]]
 

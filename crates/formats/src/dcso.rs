@@ -61,7 +61,7 @@ fn read_plain(file: &[u8]) -> Result<(Filter<'static>, u64), Fault> {
     let (rest, length) = (&file[HEAD..], 8 * bits.div_ceil(64));
     let words = rest
         .get(..usize::try_from(length).unwrap_or(usize::MAX))
-        .ok_or(Fault::Length { expected: length, got: rest.len() as u64 })?;
+        .ok_or(Fault::Length { expected: HEAD as u64 + length, got: file.len() as u64 })?;
     let words = words_le(words);
     no_bits_beyond(&words, bits)?;
     let filter = Filter {

@@ -12,11 +12,13 @@ use crate::{Failure, Fault, Filter, Layout, Unwritable};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'f> {
     rest: &'f [u8],
+    /// Bytes of the file.
+    whole: u64,
 }
 
 impl<'f> Fields<'f> {
     pub fn of(file: &'f [u8]) -> Fields<'f> {
-        Fields { rest: file }
+        Fields { rest: file, whole: file.len() as u64 }
     }
 
     /// The next bytes; a file that has fewer is none of the layout.
@@ -54,8 +56,14 @@ impl<'f> Fields<'f> {
     pub fn exactly(&self, bytes: u64) -> Result<&'f [u8], Fault> {
         match self.rest.len() as u64 == bytes {
             true => Ok(self.rest),
-            false => Err(Fault::Length { expected: bytes, got: self.rest.len() as u64 }),
+            false => Err(self.length(bytes)),
         }
+    }
+
+    /// Says that not so many bytes are left, of the whole file.
+    pub fn length(&self, left: u64) -> Fault {
+        let before = self.whole - self.rest.len() as u64;
+        Fault::Length { expected: before.saturating_add(left), got: self.whole }
     }
 }
 
