@@ -115,8 +115,13 @@ cluster_down() {
     rm -rf "$home"
 }
 
+# Where there are no processes, a file `ready` says that all is there.
 cluster_status() {
     local process code=0
+    if [[ ! $(processes) && -e $home/ready ]]; then
+        echo "$name is ready"
+        return
+    fi
     [[ $(processes) ]] || {
         echo "$name does not run"
         return 1

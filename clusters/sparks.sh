@@ -17,15 +17,6 @@ up() {
     touch "$home/ready"
 }
 
-# There are no processes: what was installed is all that there is.
-cluster_status() {
-    [[ -e $home/ready ]] || {
-        echo "sparks is not installed"
-        return 1
-    }
-    echo "sparks is installed"
-}
-
 settings() {
     echo "export TAMIS_SPARKS='${sparks[*]}' TAMIS_SPARKS_AT=$environments SPARK_LOCAL_IP=127.0.0.1"
 }

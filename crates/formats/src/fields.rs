@@ -60,7 +60,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// Says that not so many bytes are left, of the whole file.
+    /// What is wrong with a file in which another number of bytes than this is left.
     pub fn length(&self, left: u64) -> Fault {
         let before = self.whole - self.rest.len() as u64;
         Fault::Length { expected: before.saturating_add(left), got: self.whole }

@@ -39,7 +39,7 @@ impl<R: Record> Block<R> {
             *heap = before..before;
             before += records;
         }
-        let mut records = roomy(from.len());
+        let mut records = roomy(from.len()); // of the right length first: each record is put in its place below
         records.extend_from_slice(from);
         for record in from {
             let end = &mut heaps[heap(record)].end;

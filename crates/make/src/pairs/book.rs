@@ -352,7 +352,7 @@ pub(super) fn most_of<R>(memory: usize, threads: usize) -> usize {
     (memory / size_of::<R>()).max(LEAST * threads.max(1) * log_of(memory, threads))
 }
 
-/// Parts, as bits, where so many records are held at most.
+/// Into how many parts the records are cut that this much memory holds, as bits.
 fn bits_of<R>(memory: usize, threads: usize) -> u32 {
     bits_for(most_of::<R>(memory, threads))
 }

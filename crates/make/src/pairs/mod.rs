@@ -35,8 +35,7 @@ use self::kept::Kept;
 use self::record::{Pair, Record};
 use crate::distinct::{Counts, Distinct};
 
-/// Records of a log: about so many are put into heaps in one go, from a cache that threads share into memory on huge
-/// pages.
+/// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages.
 const LOG: usize = 1 << 19;
 
 /// Records of a part, about, where all of the memory is used: they fit in a cache.
@@ -45,7 +44,7 @@ const PART: usize = 1 << 14;
 /// Most parts: with more, a block has too few records of each.
 const MOST_BITS: u32 = 12;
 
-/// Into how many parts so many records are cut, as bits.
+/// Into how many parts this number of records is cut, as bits.
 fn bits_for(records: usize) -> u32 {
     (records / PART).max(1).ilog2().min(MOST_BITS)
 }
