@@ -54,6 +54,9 @@ const PART: u64 = 28;
 const FAN_IN: u64 = 32;
 const MOST_PARTITIONS: u64 = 4096;
 
+/// Up to these bytes, the driver takes all ranges at once.
+const AT_ONCE: u64 = 32 << 20;
+
 /// The largest array of Java: a row of Spark, a line of Hadoop Streaming.
 const ARRAY: f64 = 2_147_483_647.0;
 
@@ -227,14 +230,24 @@ pub fn spark(job: &Job) -> Way {
     }
     let partitions = (ranges as u64).clamp(1, MOST_PARTITIONS);
     let share = filter / partitions as f64;
-    let seconds = rates::START + all / partitions as f64 * rates::MERGE_CHANGE * NS + share / job.disk as f64;
-    phases.push(Phase {
-        moved: filter as u64,
-        to: To::One,
-        // The driver asks for one partition after the other, and each is merged when it is asked for.
-        serial: filter > (32u64 << 20) as f64,
-        ..phase("merge: the ranges, to the driver", partitions, seconds, merger)
-    });
+    let merged = rates::START + all / partitions as f64 * rates::MERGE_CHANGE * NS;
+    let written = share / job.disk as f64;
+    if filter > AT_ONCE as f64 {
+        // Executors keep the ranges on their disks, and the driver fetches one partition after the other.
+        phases.push(phase("merge: the ranges, to disks", partitions, merged + written, merger));
+        phases.push(Phase {
+            moved: filter as u64,
+            to: To::One,
+            serial: true,
+            ..phase("fetch: the ranges, to the driver", partitions, rates::START + written, range as u64)
+        });
+    } else {
+        phases.push(Phase {
+            moved: filter as u64,
+            to: To::One,
+            ..phase("merge: the ranges, to the driver", partitions, merged + written, merger)
+        });
+    }
     let driver = (512u64 << 20) + (3.0 * share) as u64;
     let shuffled = phases[0].moved as f64;
     Way {

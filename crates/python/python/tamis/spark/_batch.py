@@ -6,7 +6,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import tamis
@@ -335,7 +335,23 @@ def _partitions(rows: Any) -> int:
 def local_parts(df: Any, size: int) -> Iterator[tuple[int, bytes]]:
     """Parts on the driver, of this many bytes in all at most: one partition after the other, so that no more than one
     of them is here at a time, but where all of them are small."""
-    for row in df.collect() if size <= _at_once(df.sparkSession) else df.toLocalIterator():
+    from pyspark import StorageLevel
+
+    if size <= _at_once(df.sparkSession):
+        yield from _parts(df.collect())
+        return
+    # A partition is computed when it is asked for: one after the other, on one core. So all executors compute
+    # theirs first, and what is asked for lies on their disks.
+    df.persist(StorageLevel.DISK_ONLY)
+    try:
+        df.count()
+        yield from _parts(df.toLocalIterator())
+    finally:
+        df.unpersist()
+
+
+def _parts(rows: Iterable[Any]) -> Iterator[tuple[int, bytes]]:
+    for row in rows:
         yield row[0], bytes(row[1])
 
 
