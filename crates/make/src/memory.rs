@@ -23,6 +23,14 @@ use crate::build::{self, Job, Putting, Sketches};
 use crate::files::{self, Mapped};
 use crate::opt;
 
+/// Tables of fewer rows are read on one thread: beginning others takes longer than the rows do.
+pub const FEW: u64 = 4096;
+
+/// The threads for a table of this many rows, where this many are allowed.
+pub fn threads_for(threads: usize, rows: u64) -> usize {
+    if rows < FEW { 1 } else { threads }
+}
+
 /// What was built.
 #[derive(Debug)]
 pub struct Report {
@@ -131,10 +139,12 @@ impl Builder {
     /// Adds the rows of a table. After an error only part of them may be there, so that nothing more
     /// can be done with the sketches.
     pub fn add(&mut self, table: Arc<dyn Table>, control: &Control) -> Result<()> {
+        let rows = (0..table.parts()).map(|part| table.rows(part) as u64).sum();
+        let threads = threads_for(self.job.threads, rows);
         let sources = Sources::of_table(table, &self.job.recipe.columns())?;
         let arena = Some(self.arena.take().ok_or_else(Builder::broken)?);
         let (rules, params) = (self.job.rules(None), self.params.clone());
-        let built = build::insert(&sources, rules, params, arena, self.job.threads, control)?;
+        let built = build::insert(&sources, rules, params, arena, threads, control)?;
         self.rows.iter_mut().zip(&built.rows).for_each(|(all, more)| *all = all.saturating_add(*more));
         self.beside.iter_mut().zip(&built.beside).for_each(|(all, more)| *all = all.plus(*more));
         self.skipped += built.skipped;

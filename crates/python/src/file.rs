@@ -31,8 +31,9 @@ use tamis_report::health::{crowded_text, overfull_text};
 
 use crate::answers::{Answers, Values};
 use crate::errors::{Failure, UsedUp, key_wanted, raised, refused, wrong_job};
-use crate::heard::{Asks, Heard, words};
-use crate::options::{Options, bad_rows, threads};
+use crate::heard::{Asks, By, Heard, words};
+use crate::one::{Plain, takes};
+use crate::options::{Options, bad_rows, threads, threads_for};
 use crate::patience;
 use crate::rows::{Part, by_number, one_key, rows, with_text};
 
@@ -46,27 +47,20 @@ pub struct File {
     pub skipped: u64,
     /// What was asked by keys of other classes.
     pub heard: Heard,
+    /// How single keys are asked at once, where they can be.
+    pub plain: Option<Plain>,
 }
 
 impl File {
     /// Sketches in memory.
     pub fn kept(file: Mapped) -> File {
-        File { file, path: None, skipped: 0, heard: Heard::default() }
+        let plain = Plain::of(&file);
+        File { file, path: None, skipped: 0, heard: Heard::default(), plain }
     }
 
     /// The classes of its keys.
     fn classes(&self) -> Classes {
         self.file.about().key_classes()
-    }
-
-    /// Whether values of this class are asked by their own texts, and there is nothing to say of it.
-    fn takes(&self, class: Class) -> bool {
-        let file = self.classes();
-        match class {
-            Class::Text | Class::Bytes => file.has(Class::Text) || file.has(Class::Bytes),
-            Class::Integer | Class::Date | Class::Boolean => file == Classes::of(class),
-            Class::Decimal | Class::Float | Class::Single | Class::Time => false,
-        }
     }
 
     fn fields(&self) -> &[Field] {
@@ -80,7 +74,8 @@ impl File {
 
     /// Hears of the answers to a question.
     fn hear(&self, py: Python<'_>, asks: &Asks, asked: u64, found: u64) -> PyResult<()> {
-        self.heard.hear(py, self.classes(), self.fields(), asks, Hits { asked, found })
+        let hits = Hits { asked, found };
+        self.heard.hear(py, self.classes(), self.fields(), asks, (hits, By::Method))
     }
 
     fn width(&self) -> usize {
@@ -192,7 +187,50 @@ impl File {
         let group = if counts { Some(self.one_group(group)?) } else { self.group(group)? };
         let (asked, asks, filled) = self.asked(keys)?;
         let forms = self.forms(&asks);
-        Ok(Question { asked, asks, filled, forms, group, bad: bad_rows(bad)?, threads: threads(on)? })
+        let (bad, threads) = (bad_rows(bad)?, threads_for(on, asked.rows())?);
+        Ok(Question { asked, asks, filled, forms, group, bad, threads })
+    }
+}
+
+impl File {
+    /// Whether one key may be in any group, for the operator `in`.
+    pub fn has_one(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.refuse(false)?;
+        self.has(key, None, OnBad::Fail, Extent::Record, By::Operator)
+    }
+
+    /// Whether one key may be in a group, or in any.
+    fn has(
+        &self,
+        key: &Bound<'_, PyAny>,
+        group: Option<usize>,
+        bad: OnBad,
+        extent: Extent,
+        by: By,
+    ) -> PyResult<bool> {
+        if self.width() == 1 && extent == Extent::Record {
+            let quick = with_text(key, |text, class| {
+                let plain = class.is_none_or(|class| takes(self.classes(), class));
+                plain.then(|| lookup::contains_one(&self.file, group, &[text]))
+            })?;
+            if let Some(found) = quick {
+                return or_else(found.map_err(raised)?, bad, false);
+            }
+        }
+        let one = One::of(self, key)?;
+        let found = match one.forms(self) {
+            None if extent == Extent::Record => {
+                lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?
+            }
+            forms => {
+                let lookup = Lookup::new(&self.file, group, extent).map_err(raised)?.in_forms(forms);
+                lookup.contains_one(&one.parts())
+            }
+        };
+        let found = or_else(found, bad, false)?;
+        let hits = Hits { asked: 1, found: u64::from(found) };
+        self.heard.hear(key.py(), self.classes(), self.fields(), &one.asks, (hits, by))?;
+        Ok(found)
     }
 }
 
@@ -297,28 +335,7 @@ impl File {
     ) -> PyResult<bool> {
         self.refuse(false)?;
         let (group, bad, extent) = (self.group(group)?, bad_rows(bad)?, self.extent(partial)?);
-        if self.width() == 1 && extent == Extent::Record {
-            let quick = with_text(key, |text, class| {
-                let plain = class.is_none_or(|class| self.takes(class));
-                plain.then(|| lookup::contains_one(&self.file, group, &[text]))
-            })?;
-            if let Some(found) = quick {
-                return or_else(found.map_err(raised)?, bad, false);
-            }
-        }
-        let one = One::of(self, key)?;
-        let found = match one.forms(self) {
-            None if extent == Extent::Record => {
-                lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?
-            }
-            forms => {
-                let lookup = Lookup::new(&self.file, group, extent).map_err(raised)?.in_forms(forms);
-                lookup.contains_one(&one.parts())
-            }
-        };
-        let found = or_else(found, bad, false)?;
-        self.hear(key.py(), &one.asks, 1, u64::from(found))?;
-        Ok(found)
+        self.has(key, group, bad, extent, By::Method)
     }
 
     fn contains(

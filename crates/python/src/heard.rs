@@ -13,6 +13,15 @@ use crate::errors::KeyClassWarning;
 /// The classes of the key columns of a question.
 pub type Asks = Vec<Classes>;
 
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub enum By {
+    /// A method of Python, on behalf of whoever called it.
+    Method,
+    /// Whoever is to hear of it, by an operator that runs no Python.
+    Operator,
+}
+
 /// What was asked of a file so far by keys of each class, and of which of them something was said.
 #[derive(Debug, Default)]
 pub struct Heard(Mutex<Past>);
@@ -32,7 +41,7 @@ impl Heard {
         file: Classes,
         fields: &[Field],
         asks: &Asks,
-        hits: Hits,
+        (hits, by): (Hits, By),
     ) -> PyResult<()> {
         for (field, classes) in fields.iter().zip(asks) {
             let converted = Converted::of(*classes);
@@ -43,7 +52,7 @@ impl Heard {
                 }
                 if let Some(doubt) = self.doubt(file, (field, converted), class, hits) {
                     // What is raised as an error is raised again.
-                    say(py, &doubt).inspect_err(|_| self.forget(class))?;
+                    say(py, &doubt, by).inspect_err(|_| self.forget(class))?;
                 }
             }
         }
@@ -111,8 +120,12 @@ fn advice(Doubt { file, asks, .. }: &Doubt) -> &'static str {
     }
 }
 
-/// Warns whoever called the method of Python that called this.
-fn say(py: Python<'_>, doubt: &Doubt) -> PyResult<()> {
+/// Warns whoever asked.
+fn say(py: Python<'_>, doubt: &Doubt, by: By) -> PyResult<()> {
+    let level = match by {
+        By::Method => 2,
+        By::Operator => 1,
+    };
     let text = CString::new(words(doubt)).unwrap_or_default();
-    PyErr::warn(py, &py.get_type::<KeyClassWarning>(), &text, 2)
+    PyErr::warn(py, &py.get_type::<KeyClassWarning>(), &text, level)
 }

@@ -7,6 +7,7 @@ mod column;
 mod errors;
 mod file;
 mod heard;
+mod one;
 mod options;
 mod patience;
 mod rows;
@@ -34,8 +35,9 @@ fn count(table: &Arrays) -> u64 {
 /// Builds sketches of rows, as these options have it.
 #[pyfunction]
 fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<File> {
-    let job = Options(options).job()?;
+    let mut job = Options(options).job()?;
     let table = rows(data, job.recipe.key.len())?;
+    job.threads = memory::threads_for(job.threads, count(&table));
     let report = patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?;
     Ok(File { skipped: report.skipped, ..File::kept(report.file) })
 }
@@ -48,8 +50,9 @@ fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDi
         return Ok(request.without_table().map_err(refused)?.to_json());
     };
     request.refuse_keys().map_err(refused)?;
-    let job = request.resolve().map_err(refused)?.job;
+    let mut job = request.resolve().map_err(refused)?.job;
     let table = rows(data, job.recipe.key.len())?;
+    job.threads = memory::threads_for(job.threads, count(&table));
     let params = patience::run(py, count(&table), |control| memory::plan(&job, Arc::new(table), control))?;
     Ok(params.to_json())
 }
@@ -78,6 +81,7 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KeyClassWarning", module.py().get_type::<KeyClassWarning>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<File>()?;
+    module.add_class::<one::Holder>()?;
     module.add_class::<answers::Answers>()?;
     module.add_class::<file::Builder>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;

@@ -8,6 +8,7 @@ use tamis::about::{About, Class, Classes};
 use tamis::key::Recipe;
 use tamis_jobs::request::{self, BuildJob, Malformed, Reading, TestJob};
 use tamis_make::build::Job;
+use tamis_make::memory;
 use tamis_make::rows::OnBad;
 
 use crate::errors::refused;
@@ -125,6 +126,15 @@ fn malformed(error: Malformed) -> PyErr {
     }
 }
 
+/// A number of threads for this many rows; all cores where none is given. Of few rows the system is not asked
+/// how many it has: that reads files.
+pub fn threads_for(given: Option<usize>, rows: u64) -> PyResult<usize> {
+    if given.is_none() && rows < memory::FEW {
+        return Ok(1);
+    }
+    Ok(memory::threads_for(threads(given)?, rows))
+}
+
 /// A number of threads; all cores where none is given.
 pub fn threads(given: Option<usize>) -> PyResult<usize> {
     request::threads(given).map_err(refused)
@@ -132,6 +142,11 @@ pub fn threads(given: Option<usize>) -> PyResult<usize> {
 
 /// What to do with rows without a key.
 pub fn bad_rows(given: Option<String>) -> PyResult<OnBad> {
+    // Asked with every key: what is usual is not read as a request.
+    let Some(given) = given else { return Ok(OnBad::Fail) };
+    if let Some(known) = OnBad::NAMED.into_iter().find(|known| known.name() == given) {
+        return Ok(known);
+    }
     let options = Map::from_iter([("bad_rows".to_owned(), given.into())]);
     let reading: Reading = request::read(options).map_err(malformed)?;
     reading.on_bad().map_err(refused)

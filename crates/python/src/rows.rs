@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use arrow_array::builder::LargeBinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeBinaryArray};
+use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
+};
 use tamis::about::{Class, Classes};
 use tamis::key::Column;
 use tamis_read::canonical;
@@ -90,7 +93,7 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
                 Some(Imported { field, arrays }) => (ColumnType::of(&field), None, arrays),
                 None => {
                     let (kind, classes, column) = of_values(&values)?;
-                    (kind, Some(classes), vec![Arc::new(column)])
+                    (kind, Some(classes), vec![column])
                 }
             };
         seen.push(classes);
@@ -105,23 +108,32 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Arrays> {
 }
 
 /// A column of values. One that holds something else is no error until somebody asks for it.
-fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(ColumnType, Classes, LargeBinaryArray)> {
+fn of_values(values: &Bound<'_, PyAny>) -> PyResult<(ColumnType, Classes, ArrayRef)> {
     let py = values.py();
-    let mut column = Texts::default();
-    let mut kind = ColumnType::texts();
-    for (row, value) in values.try_iter()?.enumerate() {
+    let mut column = Values::default();
+    let mut unusable = None;
+    for (row, value) in each(values)?.enumerate() {
         let value = value?;
-        if matches!(kind, ColumnType::Unusable(_)) {
-            column.texts.append_null();
+        if unusable.is_some() {
+            column.append_null();
         } else if let Err(why) = column.append(&value) {
             if !why.is_instance_of::<PyTypeError>(py) && !why.is_instance_of::<PyValueError>(py) {
                 return Err(why);
             }
-            kind = ColumnType::Unusable(format!("has row {row} (counted from 0): {}", why.value(py)));
-            column.texts.append_null();
+            unusable =
+                Some(ColumnType::Unusable(format!("has row {row} (counted from 0): {}", why.value(py))));
+            column.append_null();
         }
     }
-    Ok((kind, column.classes, column.texts.finish()))
+    let (kind, classes, column) = column.finish();
+    Ok((unusable.unwrap_or(kind), classes, column))
+}
+
+/// A column of Python values.
+enum Values {
+    /// Whole numbers alone, of which no text is made before somebody asks for it.
+    Numbers(Vec<i64>),
+    Texts(Texts),
 }
 
 /// The texts of Python values, and their classes.
@@ -131,6 +143,59 @@ struct Texts {
     classes: Classes,
 }
 
+impl Default for Values {
+    fn default() -> Self {
+        Values::Numbers(Vec::new())
+    }
+}
+
+impl Values {
+    fn append(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Values::Numbers(numbers) = self {
+            if is_integer(value)
+                && let Ok(number) = value.extract::<i64>()
+            {
+                numbers.push(number);
+                return Ok(());
+            }
+        }
+        self.as_texts().append(value)
+    }
+
+    fn append_null(&mut self) {
+        self.as_texts().texts.append_null();
+    }
+
+    /// The same as texts, which others can stand beside.
+    fn as_texts(&mut self) -> &mut Texts {
+        if let Values::Numbers(numbers) = self {
+            let mut column = Texts::default();
+            for &number in &*numbers {
+                canonical::with_integer(number, |text| column.texts.append_value(text));
+            }
+            column.classes = numbers.first().map(|_| Class::Integer).into_iter().collect();
+            *self = Values::Texts(column);
+        }
+        match self {
+            Values::Texts(texts) => texts,
+            Values::Numbers(_) => unreachable!("they were made texts above"),
+        }
+    }
+
+    fn finish(mut self) -> (ColumnType, Classes, ArrayRef) {
+        match self {
+            Values::Numbers(numbers) if !numbers.is_empty() => {
+                let kind = ColumnType::Arrow(DataType::Int64);
+                (kind, Classes::of(Class::Integer), Arc::new(Int64Array::from(numbers)))
+            }
+            _ => {
+                let column = self.as_texts();
+                (ColumnType::texts(), column.classes, Arc::new(column.texts.finish()))
+            }
+        }
+    }
+}
+
 impl Texts {
     fn append(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         with_text(value, |text, class| {
@@ -138,6 +203,16 @@ impl Texts {
             self.classes = self.classes.and(class.into_iter().collect());
         })
     }
+}
+
+/// The values of an iterable. Those of a list are taken from it without a call for each.
+fn each<'py>(
+    values: &Bound<'py, PyAny>,
+) -> PyResult<Box<dyn Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'py>> {
+    Ok(match values.cast_exact::<PyList>() {
+        Ok(list) => Box::new(list.clone().into_iter().map(Ok)),
+        Err(_) => Box::new(values.try_iter()?),
+    })
 }
 
 /// Columns of as many rows, in parts that end wherever a chunk of one of them does.
@@ -163,8 +238,8 @@ fn cut_alike(columns: &[Vec<ArrayRef>]) -> Vec<Vec<ArrayRef>> {
 
 /// Keys one by one. Those of several parts are tuples, and stand in columns that go by number.
 fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
-    let mut columns: Vec<Texts> = (0..width).map(|_| Texts::default()).collect();
-    let mut keys = keys.try_iter()?.enumerate();
+    let mut columns: Vec<Values> = (0..width).map(|_| Values::default()).collect();
+    let mut keys = each(keys)?.enumerate();
     while let Some((row, key)) = keys.next() {
         let key = key?;
         if row == 0
@@ -181,11 +256,13 @@ fn of_keys(keys: &Bound<'_, PyAny>, width: usize) -> PyResult<Arrays> {
             column.append(&part).map_err(|why| at_row(why, row))?;
         }
     }
-    let seen = columns.iter().map(|column| Some(column.classes)).collect();
-    let arrays: Vec<ArrayRef> =
-        columns.into_iter().map(|mut column| Arc::new(column.texts.finish()) as ArrayRef).collect();
+    let (mut kinds, mut seen, mut arrays) = (Vec::new(), Vec::new(), Vec::new());
+    for (kind, classes, array) in columns.into_iter().map(Values::finish) {
+        kinds.push(kind);
+        seen.push(Some(classes));
+        arrays.push(array);
+    }
     let names = (width > 1).then(|| (1..=width).map(|number| number.to_string()).collect());
-    let kinds = vec![ColumnType::texts(); width];
     Ok(Arrays { names, are_keys: true, kinds, seen, file: None, parts: vec![arrays] })
 }
 
@@ -219,6 +296,12 @@ pub fn with_text<R>(
 ) -> PyResult<R> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(take(Some(text.to_cow()?.as_bytes()), Some(Class::Text)));
+    }
+    // Before all that asks for attributes, which takes longer than all else.
+    if is_integer(value)
+        && let Ok(number) = value.extract::<i64>()
+    {
+        return Ok(canonical::with_integer(number, |text| take(Some(text), Some(Class::Integer))));
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(take(Some(bytes.as_bytes()), Some(Class::Bytes)));
@@ -257,6 +340,50 @@ pub fn with_text<R>(
     };
     Ok(take(Some(&out), Some(class)))
 }
+
+/// Whether a value is a whole number of Python or numpy, by its type alone. A bool is none, nor is what is
+/// derived from them: those may have a `dtype` of their own.
+fn is_integer(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyInt>() || is_numpy_integer(value)
+}
+
+/// Whether a value is a whole number of numpy. Where numpy is not loaded, nothing is.
+pub fn is_numpy_integer(value: &Bound<'_, PyAny>) -> bool {
+    static TYPES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+    let py = value.py();
+    let of = value.get_type_ptr();
+    let among = |types: &Vec<Py<PyType>>| types.iter().any(|kind| kind.as_ptr() == of.cast());
+    if let Some(types) = TYPES.get(py) {
+        return among(types);
+    }
+    // It is not loaded for this: who has a number of it has loaded it.
+    let name = value.get_type().module();
+    if !name.is_ok_and(|name| name.to_str().is_ok_and(|name| name == "numpy")) {
+        return false;
+    }
+    let types = TYPES.get_or_try_init(py, || {
+        let numpy = py.import("numpy")?;
+        let found = NUMPY_INTEGERS.iter().filter_map(|name| numpy.getattr(*name).ok());
+        PyResult::Ok(found.filter_map(|kind| kind.cast_into::<PyType>().ok()).map(Bound::unbind).collect())
+    });
+    types.is_ok_and(among)
+}
+
+/// The whole numbers of numpy, the usual ones first. Some are two names of one.
+const NUMPY_INTEGERS: [&str; 12] = [
+    "int64",
+    "int32",
+    "uint64",
+    "uint32",
+    "int16",
+    "uint16",
+    "int8",
+    "uint8",
+    "longlong",
+    "ulonglong",
+    "intc",
+    "uintc",
+];
 
 /// Whether an object is bytes, which could be taken for many numbers.
 fn is_bytes(value: &Bound<'_, PyAny>) -> bool {

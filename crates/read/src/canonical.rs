@@ -33,6 +33,11 @@ pub fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
+/// The same, handed to `take` where it stands: no memory is asked for.
+pub fn with_integer<R>(value: impl itoa::Integer, take: impl FnOnce(&[u8]) -> R) -> R {
+    take(itoa::Buffer::new().format(value).as_bytes())
+}
+
 /// The shortest text that reads back to the same value; where two are equally short, the closer
 /// one; where both are equally close, the one whose last digit is even. Python and Java do the
 /// same, so a number that they write to CSV is the same key (`{:?}` breaks such ties upwards).

@@ -23,7 +23,7 @@ _Group = Union[str, bytes, int, None]
 _ONE = (str, bytes, int, float, type(None), bytearray, memoryview)
 
 
-class Sketch:
+class Sketch(_tamis.Holder):
     """Filters or counts of keys, one or one per group, in memory or mapped from a file.
 
     They come from `tamis.build`, `tamis.open`, `tamis.merge` and `tamis.from_bytes`.
@@ -36,16 +36,7 @@ class Sketch:
     [True, True]
     """
 
-    __slots__ = ("_held",)
-
-    def __init__(self, file: _tamis.File) -> None:
-        self._held: Optional[_tamis.File] = file
-
-    @property
-    def _file(self) -> _tamis.File:
-        if self._held is None:
-            raise ValueError("the sketch is closed")
-        return self._held
+    __slots__ = ()
 
     # Questions
 
@@ -124,9 +115,6 @@ class Sketch:
         if isinstance(keys, _ONE) or self._is_one(keys):
             return file.contains_one(keys, group, None if bad_rows == "fail" else bad_rows, partial)
         return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads, partial))
-
-    def __contains__(self, key: Any) -> bool:
-        return self._file.contains_one(key, None, None, False)
 
     def groups(
         self, keys: Any, *, partial: bool = False, bad_rows: str = "fail", threads: Optional[int] = None
@@ -371,7 +359,7 @@ class Sketch:
 
     def close(self) -> None:
         """Lets go of the file or the memory. Closing twice does no harm."""
-        self._held = None
+        self._let_go()
 
     def __enter__(self) -> Sketch:
         return self

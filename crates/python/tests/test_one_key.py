@@ -1,0 +1,126 @@
+"""One key at a time: the quick ways give the answers of the long ones."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+
+integers = st.integers(-(2**70), 2**70) | st.integers(-(2**63) - 2, -(2**63) + 2) | st.integers(2**63 - 2, 2**63 + 2)
+
+
+class Coin(enum.IntEnum):
+    CENT = 1
+
+
+class Odd(int):
+    """A number that says that it is another."""
+
+    dtype = np.dtype("float32")
+
+
+@given(st.lists(integers | st.text(min_size=1).filter(lambda text: text.isprintable()), min_size=1, max_size=20))
+def test_one_key_is_answered_as_a_list_of_it(values: list[Any]) -> None:
+    sketch = tamis.build(values, fpr=1e-9)
+    for value in values:
+        assert value in sketch and sketch.contains(value) is True and sketch.contains([value]) == [True]
+
+
+@given(st.lists(integers, min_size=1, max_size=20))
+def test_a_list_of_integers_has_the_keys_of_their_texts(values: list[int]) -> None:
+    built = tamis.build(values, fpr=1e-9)
+    assert built == tamis.build([str(value) for value in values], fpr=1e-9)
+    assert built == tamis.build(iter(values), fpr=1e-9)
+    assert built.about == {"classes": ["integer"]}
+
+
+@pytest.mark.parametrize("mixed", [[1, 2, "a"], [1, None, 2], [1, 2.5], [1, True], [1, 2**64], [1, b"x"], [Odd(1), 2]])
+def test_integers_that_are_followed_by_others_keep_their_keys(mixed: list[Any]) -> None:
+    for values in (mixed, mixed[::-1], [7] * 100 + mixed):
+        built = tamis.build(values, fpr=1e-9, bad_rows="skip")
+        one_by_one = tamis.merge(*(tamis.build([value], params=built.params, bad_rows="skip") for value in values))
+        assert built == one_by_one
+        assert built.skipped == sum(value is None for value in values)
+
+
+def test_numbers_of_numpy_and_of_enums_are_those_of_python() -> None:
+    sketch = tamis.build([1, 2, 2**64 - 1], fpr=1e-9)
+    kinds = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+    for kind in [*kinds, np.longlong, np.ulonglong, np.intc, np.uintc]:
+        assert kind(1) in sketch and kind(3) not in sketch, kind
+        assert sketch.contains([kind(2), 2]) == [True, True], kind
+    assert np.uint64(2**64 - 1) in sketch and Coin.CENT in sketch
+
+
+def test_a_truth_is_no_number() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tamis.KeyClassWarning)
+        assert True not in tamis.build([1], fpr=1e-9) and np.bool_(True) not in tamis.build([1], fpr=1e-9)
+    assert True in tamis.build([True], fpr=1e-9)
+
+
+def test_what_is_no_key_is_refused() -> None:
+    for sketch in (tamis.build(["ann"]), tamis.build([1])):
+        for nothing in (None, "", "\\N"):
+            with pytest.raises(tamis.Error, match="bad_rows"):
+                assert nothing in sketch
+    with pytest.raises(UnicodeEncodeError):
+        assert "\udc80" in tamis.build(["ann"])
+
+
+def test_steps_groups_and_what_stands_for_nothing_hold_for_one_key() -> None:
+    assert " ANN" in tamis.build({"id": ["ann"]}, key="id:trim,lower", fpr=1e-9)
+    assert "" in tamis.build({"id": [None]}, key="id", null="none", fpr=1e-9)
+    groups = tamis.build({"id": ["ann", "bob"], "at": ["x", "y"]}, key="id", group="at", fpr=1e-9)
+    assert "ann" in groups and "bob" in groups and "eve" not in groups
+
+
+@pytest.mark.parametrize("kind", ["blocked", "bloom", "fuse", "counting"])
+@pytest.mark.parametrize("how", ["xxh3", "murmur3"])
+def test_every_kind_and_hash_answers_one_key(kind: str, how: str) -> None:
+    if how == "murmur3" and kind != "bloom":
+        pytest.skip("only classic filters are placed by it")
+    keys = [f"k{i}" for i in range(500)]
+    sketch = tamis.build(keys, kind=kind, hash=how, fpr=1e-6)
+    assert all(key in sketch and key.encode() in sketch for key in keys)
+    assert not any(f"n{i}" in sketch for i in range(100))
+
+
+def test_counts_and_closed_sketches_refuse() -> None:
+    with pytest.raises(ValueError, match="estimate"):
+        assert "a" in tamis.build(["a"], kind="count-min")
+    sketch = tamis.build(["a"])
+    sketch.close()
+    sketch.close()
+    with pytest.raises(ValueError, match="closed"):
+        assert "a" in sketch
+
+
+def test_a_warning_names_the_line_that_asks() -> None:
+    for ask in (lambda sketch: 7 in sketch, lambda sketch: sketch.contains(7)):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert not ask(tamis.build(["07"], fpr=1e-9))
+        assert [one.filename for one in said] == [__file__]
+
+
+def test_few_rows_and_many_give_the_same_on_any_threads() -> None:
+    for rows in (1, 100, 4095, 4096, 20_000):
+        keys = pa.array([f"k{i}" for i in range(rows)])
+        params = tamis.plan(keys, fpr=0.01)
+        built = tamis.build(keys, params=params)
+        for threads in (None, 1, 3):
+            builder = tamis.Builder(params, threads=threads)
+            builder.add(keys)
+            assert builder.finish() == built
+            assert all(built.contains(keys, threads=threads).to_pylist())
+    with pytest.raises(ValueError):
+        built.contains(keys[:1], threads=0)
