@@ -20,6 +20,7 @@
 //! bits.
 
 use tamis::hash::xxh64;
+use tamis::memory::{Vectored, vectored};
 
 use crate::Fault;
 
@@ -132,7 +133,12 @@ impl SplitBlock {
         }
         bytes.push(zigzag as u8);
         bytes.extend_from_slice(&UNIONS);
-        bytes.extend(self.blocks.iter().flatten().flat_map(|word| word.to_le_bytes()));
+        for block in &self.blocks {
+            let mut words = [0; BLOCK];
+            let to = words.as_chunks_mut().0;
+            to.iter_mut().zip(block).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+            bytes.extend_from_slice(&words);
+        }
         bytes
     }
 
@@ -148,10 +154,10 @@ impl SplitBlock {
 
     #[inline]
     fn block(&self, hash: u64) -> usize {
-        (((hash >> 32) * self.blocks.len() as u64) >> 32) as usize
+        block_of(hash, self.blocks.len())
     }
 
-    #[inline]
+    #[inline(always)]
     fn mask(hash: u64) -> [u32; 8] {
         SALT.map(|salt| 1 << ((hash as u32).wrapping_mul(salt) >> 27))
     }
@@ -159,8 +165,13 @@ impl SplitBlock {
     /// Adds a value, by its [`hash`].
     #[inline]
     pub fn insert_hash(&mut self, hash: u64) {
-        let at = self.block(hash);
-        self.blocks[at].iter_mut().zip(Self::mask(hash)).for_each(|(word, bit)| *word |= bit);
+        insert(&mut self.blocks, hash);
+    }
+
+    /// Adds values, by their hashes. It is fastest where hashes that begin with the same bits come one after the
+    /// other: then these blocks are in a cache.
+    pub fn insert_hashes(&mut self, hashes: &[u64]) {
+        vectored(Insert { blocks: &mut self.blocks, hashes });
     }
 
     /// Whether a value may have been added, by its [`hash`].
@@ -179,10 +190,7 @@ impl SplitBlock {
     /// How probably a value that was not added is found: the mean over all blocks, which are not equally full, of the
     /// share of bits set in each word, multiplied.
     pub fn rate(&self) -> f64 {
-        let of = |block: &[u32; 8]| -> f64 {
-            block.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
-        };
-        self.blocks.iter().map(of).sum::<f64>() / self.blocks.len() as f64
+        vectored(Rates(&self.blocks)) / self.blocks.len() as f64
     }
 
     /// How many distinct values were added, estimated from the fill; none where all bits are set.
@@ -192,6 +200,50 @@ impl SplitBlock {
     pub fn estimated_values(&self) -> Option<f64> {
         let fill = self.fill();
         (fill < 1.0).then(|| -32.0 * self.blocks.len() as f64 * (1.0 - fill).ln())
+    }
+}
+
+/// The block of a hash, of this many.
+#[inline(always)]
+fn block_of(hash: u64, blocks: usize) -> usize {
+    (((hash >> 32) * blocks as u64) >> 32) as usize
+}
+
+#[inline(always)]
+fn insert(blocks: &mut [[u32; 8]], hash: u64) {
+    let block = &mut blocks[block_of(hash, blocks.len())];
+    block.iter_mut().zip(SplitBlock::mask(hash)).for_each(|(word, bit)| *word |= bit);
+}
+
+/// Adds hashes: a block is one vector.
+struct Insert<'a> {
+    blocks: &'a mut [[u32; 8]],
+    hashes: &'a [u64],
+}
+
+impl Vectored for Insert<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for hash in self.hashes {
+            insert(self.blocks, *hash);
+        }
+    }
+}
+
+/// The rates of all blocks, added up.
+struct Rates<'a>(&'a [[u32; 8]]);
+
+impl Vectored for Rates<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let of = |block: &[u32; 8]| -> f64 {
+            block.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
+        };
+        self.0.iter().map(of).sum()
     }
 }
 
@@ -269,6 +321,12 @@ mod tests {
             values.iter().for_each(|value| filter.insert_hash(*value));
             prop_assert!(values.iter().all(|value| filter.contains_hash(*value)));
             prop_assert_eq!(SplitBlock::read(&filter.bytes()), Ok(filter.clone()));
+            let mut at_once = SplitBlock::new(32 * blocks);
+            at_once.insert_hashes(&values);
+            prop_assert_eq!(&at_once, &filter);
+            let words: Vec<u8> = filter.blocks.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+            prop_assert!(filter.bytes().ends_with(&words));
+            prop_assert_eq!(vectored(Rates(&filter.blocks)).to_bits(), Rates(&filter.blocks).run().to_bits());
             prop_assert_eq!(filter.is_empty(), values.is_empty());
         }
 

@@ -1,5 +1,5 @@
-//! Memory for those who lay sketches out themselves: zeroed arrays, mapped files, and a line asked for
-//! before it is used.
+//! Memory for those who lay sketches out themselves: zeroed arrays, mapped files, a line asked for
+//! before it is used, and loops over words with the widest vectors that there are.
 //!
 //! ```
 //! use tamis::bloom::Bloom;
@@ -14,7 +14,7 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
-pub use crate::arch::cpu::prefetch;
+pub use crate::arch::cpu::{Vectored, prefetch, vectored};
 #[cfg(feature = "std")]
 pub use crate::arch::map::Map;
 pub use crate::arch::map::Words;

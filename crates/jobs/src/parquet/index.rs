@@ -154,7 +154,7 @@ fn make(
     let replaced = chunk.filter_place()?;
     let (hashes, by_dictionary) = distinct_hashes(&chunk, control)?;
     let mut filter = SplitBlock::new(SplitBlock::bytes_for(hashes.len() as u64, rate));
-    hashes.iter().for_each(|hash| filter.insert_hash(*hash));
+    filter.insert_hashes(&hashes);
     let bytes = filter.bytes();
     control.advance(chunk.size());
     let made = Made {

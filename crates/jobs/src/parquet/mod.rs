@@ -4,6 +4,7 @@ pub mod check;
 pub mod index;
 pub mod inspect;
 
+use tamis::memory::roomy;
 use tamis_formats::Fault;
 use tamis_formats::parquet::{Header, LONGEST_HEADER, SplitBlock, hash};
 use tamis_make::distinct::once;
@@ -70,6 +71,7 @@ struct Distinct {
 const MANY: usize = 1 << 21;
 
 impl Distinct {
+    #[inline]
     fn push(&mut self, hash: u64) {
         if self.hashes.len() >= self.most.max(MANY) {
             once(&mut self.hashes);
@@ -92,6 +94,8 @@ fn distinct_hashes(chunk: &Chunk<'_>, control: &Control) -> Result<(Vec<u64>, bo
     if chunk.dictionary(|value| distinct.push(hash(value)))? {
         return Ok((distinct.finish(), true));
     }
+    // The room is not made on the word of the file alone: there is a most of it.
+    distinct.hashes = roomy(MANY.min(chunk.rows() as usize));
     chunk.values(control, |value| distinct.push(hash(value)))?;
     Ok((distinct.finish(), false))
 }

@@ -267,7 +267,40 @@ fn fnv1(key: &[u8]) -> u64 {
 /// XXH64, with a seed.
 #[inline]
 pub fn xxh64(key: &[u8], seed: u64) -> u64 {
-    xxhash_rust::xxh64::xxh64(key, seed)
+    match key.len() {
+        ..32 => xxh64_short(key, seed),
+        _ => xxhash_rust::xxh64::xxh64(key, seed),
+    }
+}
+
+/// XXH64 of fewer than 32 bytes. Where the length is known, as that of numbers is, no loop is left of it, and no call.
+#[inline(always)]
+fn xxh64_short(key: &[u8], seed: u64) -> u64 {
+    const PRIMES: [u64; 5] = [
+        0x9e37_79b1_85eb_ca87,
+        0xc2b2_ae3d_27d4_eb4f,
+        0x1656_67b1_9e37_79f9,
+        0x85eb_ca77_c2b2_ae63,
+        0x27d4_eb2f_1656_67c5,
+    ];
+    let [first, second, third, fourth, fifth] = PRIMES;
+    let (long, rest) = chunks::<_, 8>(key);
+    let (short, tail) = chunks::<_, 4>(rest);
+    let mut h = seed.wrapping_add(fifth).wrapping_add(key.len() as u64);
+    for word in long {
+        h ^= u64::from_le_bytes(*word).wrapping_mul(second).rotate_left(31).wrapping_mul(first);
+        h = h.rotate_left(27).wrapping_mul(first).wrapping_add(fourth);
+    }
+    for word in short {
+        h ^= u64::from(u32::from_le_bytes(*word)).wrapping_mul(first);
+        h = h.rotate_left(23).wrapping_mul(second).wrapping_add(third);
+    }
+    for &byte in tail {
+        h = (h ^ u64::from(byte).wrapping_mul(fifth)).rotate_left(11).wrapping_mul(first);
+    }
+    h = (h ^ h >> 33).wrapping_mul(second);
+    h = (h ^ h >> 29).wrapping_mul(third);
+    h ^ h >> 32
 }
 
 /// Spark's MurmurHash3 of 32 bits. Whole blocks are hashed as everywhere; but each byte after them, with its sign, is

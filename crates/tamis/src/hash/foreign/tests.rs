@@ -36,3 +36,20 @@ fn lanes_at_once_are_those_one_by_one() {
         }
     }
 }
+
+#[test]
+fn xxh64_of_every_short_length_is_that_of_the_library() {
+    let bytes: Vec<u8> = (0..100u32).map(|at| (at * at * 7 + at * 31 + 200) as u8).collect();
+    for length in 0..=64 {
+        for start in 0..=36 {
+            let key = &bytes[start..start + length];
+            for seed in [0, 1, 42, u64::MAX] {
+                assert_eq!(
+                    xxh64(key, seed),
+                    xxhash_rust::xxh64::xxh64(key, seed),
+                    "{length}, {start}, {seed}"
+                );
+            }
+        }
+    }
+}
