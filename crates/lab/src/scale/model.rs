@@ -199,6 +199,24 @@ pub fn task_out(job: &Job, rows: f64) -> (f64, f64) {
     (bytes, held.min(HELD as f64))
 }
 
+/// The merge of these changes in partitions of ranges, each by a task of this memory, and the way to the driver.
+fn last_merge(job: &Job, partitions: u64, changes: f64, memory: u64) -> Vec<Phase> {
+    let filter = job.filter();
+    let written = filter as f64 / partitions as f64 / job.disk as f64;
+    let seconds = rates::START + changes / partitions as f64 * rates::MERGE_CHANGE * NS + written;
+    let to_driver = |phase| Phase { moved: filter, to: To::One, ..phase };
+    if filter <= AT_ONCE {
+        return vec![to_driver(phase("merge: the ranges, to the driver", partitions, seconds, memory))];
+    }
+    // Executors keep the ranges on their disks, and the driver fetches one partition after the other.
+    let range = filter.min(RANGE_BYTES as u64);
+    let fetch = phase("fetch: the ranges, to the driver", partitions, rates::START + written, range);
+    vec![
+        phase("merge: the ranges, to disks", partitions, seconds, memory),
+        Phase { serial: true, ..to_driver(fetch) },
+    ]
+}
+
 /// `tamis build --on` with parameters that are known: ranges of the file, merged in a tree.
 pub fn spark(job: &Job) -> Way {
     let filter = job.filter() as f64;
@@ -230,24 +248,7 @@ pub fn spark(job: &Job) -> Way {
     }
     let partitions = (ranges as u64).clamp(1, MOST_PARTITIONS);
     let share = filter / partitions as f64;
-    let merged = rates::START + all / partitions as f64 * rates::MERGE_CHANGE * NS;
-    let written = share / job.disk as f64;
-    if filter > AT_ONCE as f64 {
-        // Executors keep the ranges on their disks, and the driver fetches one partition after the other.
-        phases.push(phase("merge: the ranges, to disks", partitions, merged + written, merger));
-        phases.push(Phase {
-            moved: filter as u64,
-            to: To::One,
-            serial: true,
-            ..phase("fetch: the ranges, to the driver", partitions, rates::START + written, range as u64)
-        });
-    } else {
-        phases.push(Phase {
-            moved: filter as u64,
-            to: To::One,
-            ..phase("merge: the ranges, to the driver", partitions, merged + written, merger)
-        });
-    }
+    phases.extend(last_merge(job, partitions, all, merger));
     let driver = (512u64 << 20) + (3.0 * share) as u64;
     let shuffled = phases[0].moved as f64;
     Way {
