@@ -163,6 +163,7 @@ pub mod memory;
 #[cfg(feature = "serde")]
 pub mod params;
 pub mod real;
+pub mod ribbon;
 pub mod scalable;
 pub mod sizing;
 #[cfg(feature = "serde")]

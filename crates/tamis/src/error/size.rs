@@ -32,6 +32,25 @@ pub enum SizeFault {
     /// Fingerprints of a `fuse` of another length than they can have.
     #[error("the fingerprints of a fuse filter have 1 to {MAX_WIDTH} bits, not {0}")]
     FuseWidth(u32),
+    /// A rate below the lowest of a `ribbon`.
+    #[error("the lowest rate of a ribbon filter is 2^-32; {0} is below it")]
+    RibbonRate(f64),
+    /// More keys than a `ribbon` can have.
+    #[error("{0} keys are more than a ribbon filter can have (2^40): split the set into groups")]
+    RibbonKeys(u64),
+    /// More words of a `ribbon` than can be addressed here.
+    #[error("{0} words of a ribbon filter are more than this machine can address")]
+    RibbonWords(u64),
+    /// Fingerprints of a `ribbon` of another length than they can have.
+    #[error(
+        "the fingerprints of a ribbon filter have 1 to {MAX_WIDTH} bits, and fewer than 65536 of 65536 have one less; not {bits} and {shorter}"
+    )]
+    RibbonWidths {
+        /// The bits.
+        bits: u32,
+        /// How many of 65536 have one less.
+        shorter: u32,
+    },
     /// Fewer bits than a filter of these keys has.
     #[error("{bits} bits are too few for a {kind} filter of {keys} keys")]
     FewBits {
@@ -169,6 +188,22 @@ pub enum ShapeFault {
         keys: u64,
         /// The bits of a fingerprint.
         width: u32,
+        /// The words that it has.
+        expected: usize,
+        /// The words that were given.
+        got: usize,
+    },
+    /// As a `ribbon`.
+    #[error(
+        "a ribbon filter of {keys} keys, {bits} bits each and one less for {shorter} of 65536, has {expected} words, not {got}"
+    )]
+    Ribbon {
+        /// The keys.
+        keys: u64,
+        /// The bits of a fingerprint.
+        bits: u32,
+        /// How many of 65536 have one less.
+        shorter: u32,
         /// The words that it has.
         expected: usize,
         /// The words that were given.
