@@ -202,9 +202,77 @@ impl<'h> Batches<'h> {
     }
 }
 
+/// Bytes of counters that a processor core keeps close by itself: there, asking costs more than it
+/// gains.
+const CLOSE: usize = 512 << 10;
+
+/// How many keys ahead the counters of a key are asked for, where their number is known.
+const AHEAD: usize = 16;
+
+/// Visits the counters of keys, key by key in their order, in D rows: with the number of rows known to
+/// the compiler, the places of a key stay in registers and none waits for another.
+#[inline(always)]
+fn visit<const D: usize, C, B: AsRef<[C]>>(
+    counters: &mut B,
+    row: u64,
+    hashes: &[u64],
+    mut visit: impl FnMut(&mut B, usize, &[u64; D]),
+) {
+    let draw = |hash| -> [u64; D] {
+        core::array::from_fn(|number| number as u64 * row + position(hash, number as u32, row))
+    };
+    if size_of_val(counters.as_ref()) <= CLOSE {
+        for (key, &hash) in hashes.iter().enumerate() {
+            visit(counters, key, &draw(hash));
+        }
+        return;
+    }
+    let ask = |counters: &[C], hash| {
+        let places = draw(hash);
+        places.iter().for_each(|&place| prefetch(counters, place as usize));
+        places
+    };
+    let mut ring = [[0; D]; AHEAD];
+    for (places, &hash) in ring.iter_mut().zip(hashes) {
+        *places = ask(counters.as_ref(), hash);
+    }
+    for key in 0..hashes.len() {
+        let places = &mut ring[key % AHEAD];
+        visit(counters, key, places);
+        if let Some(&hash) = hashes.get(key + AHEAD) {
+            *places = ask(counters.as_ref(), hash);
+        }
+    }
+}
+
 /// Adds weights, key by key in their order.
 #[inline(always)]
 fn add_all<C: Counter>(
+    mut counters: &mut [C],
+    (rows, placing): (Rows, &Placing),
+    update: Update,
+    hashes: &[u64],
+    weight: impl Fn(usize) -> u64,
+) {
+    macro_rules! add {
+        ($depth:literal) => {
+            visit::<$depth, C, _>(&mut counters, rows.row, hashes, |counters, key, places| {
+                add_one(counters, update, places, weight(key));
+            })
+        };
+    }
+    match (placing, rows.depth) {
+        (Placing::Drawn, 3) => add!(3),
+        (Placing::Drawn, 4) => add!(4),
+        (Placing::Drawn, 5) => add!(5),
+        (Placing::Drawn, 7) => add!(7),
+        _ => add_any(counters, (rows, placing), update, hashes, weight),
+    }
+}
+
+/// The same for any number of rows, and however keys are placed.
+#[inline(always)]
+fn add_any<C: Counter>(
     counters: &mut [C],
     (rows, placing): (Rows, &Placing),
     update: Update,
@@ -214,21 +282,12 @@ fn add_all<C: Counter>(
     let mut batches = Batches::new(hashes, rows, placing, |place| prefetch(counters, place));
     while let Some(keys) = batches.next(|place| prefetch(counters, place)) {
         for (key, places) in keys.zip(batches.places()) {
-            let weight = weight(key);
-            match update {
-                Update::Plain => {
-                    for &place in places {
-                        let counter = &mut counters[place as usize];
-                        *counter = counter.plus(weight);
-                    }
-                }
-                Update::Conservative => raise(counters, places, weight),
-            }
+            add_one(counters, update, places, weight(key));
         }
     }
 }
 
-/// Adds the weight of one key, without looking ahead.
+/// Adds the weight of the key with these places.
 #[inline(always)]
 fn add_one<C: Counter>(counters: &mut [C], update: Update, places: &[u64], weight: u64) {
     match update {
@@ -259,6 +318,29 @@ fn smallest<C: Counter>(counters: &[C], places: &[u64]) -> C {
 
 #[inline(always)]
 fn estimate_all<C: Counter>(
+    mut counters: &[C],
+    (rows, placing): (Rows, &Placing),
+    hashes: &[u64],
+    estimates: &mut [u64],
+) {
+    macro_rules! estimate {
+        ($depth:literal) => {
+            visit::<$depth, C, _>(&mut counters, rows.row, hashes, |counters, key, places| {
+                estimates[key] = smallest(counters, places).value();
+            })
+        };
+    }
+    match (placing, rows.depth) {
+        (Placing::Drawn, 3) => estimate!(3),
+        (Placing::Drawn, 4) => estimate!(4),
+        (Placing::Drawn, 5) => estimate!(5),
+        (Placing::Drawn, 7) => estimate!(7),
+        _ => estimate_any(counters, (rows, placing), hashes, estimates),
+    }
+}
+
+#[inline(always)]
+fn estimate_any<C: Counter>(
     counters: &[C],
     (rows, placing): (Rows, &Placing),
     hashes: &[u64],
@@ -512,6 +594,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
 
     /// Adds many keys, each once.
     pub fn add_hashes(&mut self, hashes: &[u64]) {
+        self.total = self.total.saturating_add(hashes.len() as u64);
         self.add_with(hashes, |_| 1);
     }
 
@@ -521,13 +604,13 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     /// Where the two slices differ in length.
     pub fn add_weighted(&mut self, hashes: &[u64], weights: &[u64]) {
         assert_eq!(hashes.len(), weights.len());
+        self.total = weights.iter().fold(self.total, |total, &weight| total.saturating_add(weight));
         self.add_with(hashes, |key| weights[key]);
     }
 
     #[inline(always)]
     fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
-        let CountMin { words, rows, placing, update, total } = self;
-        *total = (0..hashes.len()).fold(*total, |total, key| total.saturating_add(weight(key)));
+        let CountMin { words, rows, placing, update, .. } = self;
         let words = words.as_mut();
         match rows.counter_bits {
             32 => {

@@ -7,14 +7,17 @@
 //! peeled, slots are given values in the reverse order: each key finds its own slot untouched
 //! and sets it to what is missing. Where some cannot, the next seed is tried.
 //!
-//! Keys are visited in the order of their first slots, so the three segments at hand stay in
-//! the processor's cache. Slots to look at next are kept on a stack for the same reason: what
+//! Keys are entered nearly in the order of their first slots, so the three segments at hand stay in
+//! the processor's cache. A sort would do more than is needed: what the slots hold afterwards does not
+//! depend on the order of the keys, and so neither does the filter. Slots to look at next are kept on a stack for the same reason: what
 //! was just touched comes next.
 
 use super::Fuse;
-use super::place::{Placer, hash, key, mask, peek, put, salt};
+use super::place::{Placer, key, pack, salt};
 use super::shape::{Shape, check_width, shape, words_needed};
 use crate::error::{Error, Result};
+#[cfg(feature = "file")]
+use crate::memory::roomy;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -37,39 +40,79 @@ impl Fuse<Vec<u64>> {
 /// Builds with the first of this many seeds that works.
 pub(super) fn build_within(seeds: u64, hashes: &mut Vec<u64>, width: u32) -> Result<Fuse<Vec<u64>>> {
     check_width(width)?;
+    let mut distinct = repeats(hashes);
+    if distinct {
+        dedup(hashes);
+    }
     let mut peeling = None;
-    for seed in 0..seeds {
-        // In place: the hashes are most of the memory of a large set.
-        let salt = salt(seed);
-        hashes.iter_mut().for_each(|hash| *hash = key(*hash, salt));
-        hashes.sort_unstable();
-        hashes.dedup();
-        let built = build_with(seed, hashes, width, &mut peeling);
-        hashes.iter_mut().for_each(|key| *key = hash(*key, salt));
-        if let Some(filter) = built? {
+    let mut seed = 0;
+    while seed < seeds {
+        if let Some(filter) = build_with(seed, hashes, width, &mut peeling)? {
             return Ok(filter);
+        }
+        // A key that is there twice has no slot to itself, ever: so hashes need to be made distinct
+        // only where keys are left over. If they were not, this seed may yet work.
+        let before = hashes.len();
+        if !distinct {
+            dedup(hashes);
+            distinct = true;
+        }
+        if hashes.len() < before {
+            peeling = None;
+        } else {
+            seed += 1;
         }
     }
     Err(Error::Seeds { keys: hashes.len() as u64, seeds })
 }
 
-/// Builds with this seed, if it works. The keys are those of the seed, sorted and distinct.
+fn dedup(hashes: &mut Vec<u64>) {
+    hashes.sort_unstable();
+    hashes.dedup();
+}
+
+/// Whether hashes come twice, as far as a small part of them tells: where many do, an attempt to build
+/// from all would take far more memory than the set needs.
+fn repeats(hashes: &[u64]) -> bool {
+    const PART: usize = 4096;
+    let most = u64::MAX / (hashes.len() / PART).max(1) as u64;
+    let salt = salt(0);
+    let mut part: Vec<u64> = hashes.iter().map(|&hash| key(hash, salt)).filter(|&key| key <= most).collect();
+    part.sort_unstable();
+    part.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Builds with this seed, if it works.
 fn build_with(
     seed: u64,
-    keys: &[u64],
+    hashes: &[u64],
     width: u32,
     peeling: &mut Option<Peeling>,
 ) -> Result<Option<Fuse<Vec<u64>>>> {
-    let count = keys.len() as u64;
+    let count = hashes.len() as u64;
     let shape = shape(count)?;
     let len = words_needed(count, width)?;
     let placer = Placer::new(&shape, width, seed);
     let peeling = peeling.get_or_insert_with(|| Peeling::new(&shape));
-    if !peeling.peel(keys, &placer) {
+    if !peeling.peel(hashes, &placer) {
         return Ok(None);
     }
-    let words = peeling.fill(&placer, width, vec![0; len]);
+    peeling.fill(&placer);
+    let mut words = zeros(len);
+    pack(&peeling.keys, width, &mut words);
     Fuse::from_words(words, count, width, seed).map(Some)
+}
+
+/// This many zeros, on huge pages where that is worth it: slots are visited in no order.
+fn zeros<T: Clone + Default>(len: usize) -> Vec<T> {
+    #[cfg(feature = "file")]
+    {
+        let mut list = roomy(len);
+        list.resize(len, T::default());
+        list
+    }
+    #[cfg(not(feature = "file"))]
+    vec![T::default(); len]
 }
 
 /// What is known of the slots while keys are set aside.
@@ -83,22 +126,48 @@ pub(super) struct Peeling {
     /// of slots that came to have one key. A slot enters the stack once, and leaves it for the
     /// front or for good, so the two never meet; one place is spare, for what is written to
     /// the stack and not kept.
+    ///
+    /// Before, it holds all keys, in an order near that of their first slots.
     order: Vec<u64>,
     peeled: usize,
+    /// Keys are put in order by this many of their highest bits.
+    bits: u32,
 }
 
 impl Peeling {
     pub(super) fn new(shape: &Shape) -> Self {
         let slots = shape.slots as usize;
-        Peeling { uses: vec![0; slots], keys: vec![0; slots], order: vec![0; slots + 1], peeled: 0 }
+        // About one part for each segment; more parts are too many to write to at the same time.
+        let bits = (shape.starts / u64::from(shape.segment)).max(2).ilog2().min(12);
+        Peeling { uses: zeros(slots), keys: zeros(slots), order: zeros(slots + 1), peeled: 0, bits }
+    }
+
+    /// Puts the keys of these hashes in `order`, those of each part of the table together.
+    fn part(&mut self, hashes: &[u64], placer: &Placer) {
+        let shift = 64 - self.bits;
+        let mut ends = vec![0usize; 1 << self.bits];
+        for &hash in hashes {
+            ends[(placer.key(hash) >> shift) as usize] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            (*end, sum) = (sum, sum + *end);
+        }
+        for &hash in hashes {
+            let key = placer.key(hash);
+            let end = &mut ends[(key >> shift) as usize];
+            self.order[*end] = key;
+            *end += 1;
+        }
     }
 
     /// Sets all keys aside, if that can be done with this placer.
-    pub(super) fn peel(&mut self, keys: &[u64], placer: &Placer) -> bool {
+    pub(super) fn peel(&mut self, hashes: &[u64], placer: &Placer) -> bool {
         self.uses.fill(0);
         self.keys.fill(0);
         self.peeled = 0;
-        for &key in keys {
+        self.part(hashes, placer);
+        for &key in &self.order[..hashes.len()] {
             for slot in placer.place(key).0.map(|slot| slot as usize) {
                 self.keys[slot] ^= key;
                 // Three uses of a slot are usual; hashes that heap up like this are not even.
@@ -136,16 +205,18 @@ impl Peeling {
                 top -= usize::from(*uses == 1);
             }
         }
-        self.peeled == keys.len()
+        self.peeled == hashes.len()
     }
 
-    /// Gives every slot its fingerprint. Slots from which no key was peeled stay zero.
-    fn fill(&self, placer: &Placer, width: u32, mut words: Vec<u64>) -> Vec<u64> {
+    /// Puts the fingerprint of every slot in place of its key. Slots from which no key was peeled are
+    /// zero already: all keys that used them were taken out.
+    fn fill(&mut self, placer: &Placer) {
         for &slot in self.order[..self.peeled].iter().rev() {
-            let (slots, fingerprint) = placer.place(self.keys[slot as usize]);
-            let missing = slots.iter().fold(fingerprint, |sum, &slot| sum ^ peek(&words, slot, width));
-            put(&mut words, slot, width, missing & mask(width));
+            let key = self.keys[slot as usize];
+            let (slots, fingerprint) = placer.place(key);
+            // The slot's own key is among the three, and goes.
+            let missing = slots.iter().fold(fingerprint ^ key, |sum, &slot| sum ^ self.keys[slot as usize]);
+            self.keys[slot as usize] = missing;
         }
-        words
     }
 }

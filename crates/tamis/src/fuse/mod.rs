@@ -21,8 +21,8 @@
 //! table is nearly full. Were the slots drawn from the whole table, 1.23 slots per key would be
 //! needed; so it is 1.11, and two segments.
 //!
-//! The same set gives the same words: hashes are sorted and made distinct first, and seeds are
-//! tried from 0 up until one works.
+//! The same set gives the same words: in what order keys are peeled depends on the slots they use,
+//! not on the order in which they came; and seeds are tried from 0 up until one works.
 //!
 //! # Layout
 //! With the key's hash h, the seed s, segments of L = 2^e slots and S first slots (see
@@ -61,21 +61,20 @@
 //! ```
 
 mod build;
+mod lookup;
 mod place;
 mod shape;
 #[cfg(test)]
 mod tests;
 
+use crate::arch::cpu::vectored;
 use crate::error::{Result, ShapeFault};
+use lookup::{Bits, Contains};
 use place::{Placer, mask, peek};
 pub use shape::{MAX_KEYS, MAX_WIDTH, Shape, rate, shape, width_for, words_needed};
 
 /// Slots that a lookup reads.
 pub const PROBES: u32 = 3;
-
-/// Keys of which slots are computed before the first is read: enough reads in flight to keep
-/// memory busy, few enough that the slots stay in the fastest cache.
-const BATCH: usize = 32;
 
 /// A binary fuse filter, its words owned (`Vec<u64>`) or borrowed (`&[u64]`).
 #[derive(Debug, Clone)]
@@ -110,7 +109,8 @@ impl<W: AsRef<[u64]>> Fuse<W> {
             return false;
         }
         let (slots, fingerprint) = self.placer.place_hash(hash);
-        self.matches(self.words.as_ref(), slots, fingerprint)
+        let peeked = |sum, &slot: &u64| sum ^ peek(self.words.as_ref(), slot, self.width);
+        slots.iter().fold(fingerprint, peeked) & mask(self.width) == 0
     }
 
     /// The same for many hashes: `found[i]` tells of `hashes[i]`. Faster than one by one, as
@@ -123,22 +123,16 @@ impl<W: AsRef<[u64]>> Fuse<W> {
         if self.keys == 0 {
             return found.fill(false);
         }
-        let words = self.words.as_ref();
-        let mut places = [([0; 3], 0); BATCH];
-        for (hashes, found) in hashes.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            for (place, &hash) in places.iter_mut().zip(hashes) {
-                *place = self.placer.place_hash(hash);
+        let (words, placer, width) = (self.words.as_ref(), self.placer, self.width);
+        let bytes: &[u8] = bytemuck::cast_slice(words);
+        match width {
+            8 => vectored(Contains { table: bytes, placer, width, hashes, found }),
+            16 => {
+                let table = bytemuck::cast_slice::<u64, [u8; 2]>(words);
+                vectored(Contains { table, placer, width, hashes, found });
             }
-            for (found, &(slots, fingerprint)) in found.iter_mut().zip(&places) {
-                *found = self.matches(words, slots, fingerprint);
-            }
+            _ => vectored(Contains { table: Bits { bytes, width }, placer, width, hashes, found }),
         }
-    }
-
-    #[inline]
-    fn matches(&self, words: &[u64], slots: [u64; 3], fingerprint: u64) -> bool {
-        let sum = slots.iter().fold(fingerprint, |sum, &slot| sum ^ peek(words, slot, self.width));
-        sum & mask(self.width) == 0
     }
 
     /// The table, as it is stored.

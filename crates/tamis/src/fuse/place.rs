@@ -6,6 +6,7 @@ use super::shape::Shape;
 /// 2⁶⁴ divided by the golden ratio; odd, so multiplying by it can be undone.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The inverse of [`SPREAD`] modulo 2⁶⁴.
+#[cfg(test)]
 const UNSPREAD: u64 = 0xf1de_83e1_9937_733d;
 /// What a seed is multiplied by, so that neighbouring seeds differ in many bits.
 const SEED: u64 = 0xd1b5_4a32_d192_ed03;
@@ -27,7 +28,7 @@ pub(super) fn key(hash: u64, salt: u64) -> u64 {
 }
 
 /// The hash of a key.
-#[inline]
+#[cfg(test)]
 pub(super) fn hash(key: u64, salt: u64) -> u64 {
     let x = key.wrapping_mul(UNSPREAD);
     x ^ x >> 32 ^ salt
@@ -70,10 +71,16 @@ impl Placer {
         ((u128::from(key) * u128::from(self.starts)) >> 64) as u64
     }
 
+    /// The key of a hash.
+    #[inline]
+    pub(super) fn key(&self, hash: u64) -> u64 {
+        key(hash, self.salt)
+    }
+
     /// The slots and the fingerprint of a hash.
     #[inline]
     pub(super) fn place_hash(&self, hash: u64) -> ([u64; 3], u64) {
-        self.place(key(hash, self.salt))
+        self.place(self.key(hash))
     }
 
     /// The three slots of a key, in three segments that follow each other, and its fingerprint.
@@ -103,14 +110,20 @@ pub(super) fn peek(words: &[u64], slot: u64, width: u32) -> u64 {
     u64::from_le_bytes(eight) >> (bit % 8)
 }
 
-/// Writes a fingerprint into a slot that is still zero.
-#[inline]
-pub(super) fn put(words: &mut [u64], slot: u64, width: u32, fingerprint: u64) {
-    let bit = slot * u64::from(width);
-    let (word, shift) = ((bit / 64) as usize, (bit % 64) as u32);
-    words[word] |= fingerprint << shift;
-    if shift + width > 64 {
-        words[word + 1] |= fingerprint >> (64 - shift);
+/// Packs fingerprints without gaps into words, lowest bits first.
+pub(super) fn pack(fingerprints: &[u64], width: u32, words: &mut [u64]) {
+    let (mut word, mut filled, mut packed) = (0, 0, words.iter_mut());
+    for &fingerprint in fingerprints {
+        word |= fingerprint << filled;
+        filled += width;
+        if filled >= 64 {
+            *packed.next().expect("a word for every 64 bits") = word;
+            filled -= 64;
+            word = fingerprint >> (width - filled); // what the last word had no room for
+        }
+    }
+    if let Some(last) = packed.next() {
+        *last = word;
     }
 }
 

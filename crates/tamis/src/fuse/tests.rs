@@ -167,6 +167,34 @@ fn building_leaves_the_distinct_hashes() {
     assert_eq!(keys, [1, 5, 7, u64::MAX]);
 }
 
+/// Few repetitions are not noticed before the table is filled, many are.
+#[test]
+fn large_sets_with_few_or_many_repetitions_give_the_filter_of_the_set() {
+    let keys = hashes(11, 60_000);
+    let filter = built(&keys, 11);
+    for repeated in [1, 100, 60_000] {
+        let mut twice = [&keys[..repeated], &keys[..]].concat();
+        let other = Fuse::build(&mut twice, 11).unwrap();
+        assert_eq!(twice.len(), keys.len());
+        assert_eq!((other.seed(), other.words()), (filter.seed(), filter.words()));
+    }
+}
+
+/// A table that is larger than the cache is read by another loop.
+#[test]
+fn a_batch_in_a_large_table_answers_as_one_by_one() {
+    let keys = hashes(12, 600_000);
+    let probes: Vec<u64> = keys.iter().copied().step_by(7).chain(hashes(13, 10_000)).collect();
+    for width in [8, 16, 27] {
+        let filter = built(&keys, width);
+        for len in [0, 1, 15, 16, 17, probes.len()] {
+            let mut found = vec![false; len];
+            filter.contains_hashes(&probes[..len], &mut found);
+            assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+        }
+    }
+}
+
 #[test]
 fn sets_at_the_border_of_two_segment_lengths_build() {
     for most in [6, 16, 36, 100, 240, 580, 1380, 3000, 6500, 17_000, 45_000, 230_000] {
@@ -204,8 +232,9 @@ fn a_known_set_gives_the_known_words() {
 #[test]
 fn keys_that_heap_up_fail_and_do_no_harm() {
     let shape = shape(20_000).unwrap();
-    let keys: Vec<u64> = (0..20_000).collect(); // as keys of the filter: all first slots are 0
-    assert!(!build::Peeling::new(&shape).peel(&keys, &Placer::new(&shape, 8, 0)));
+    // As keys of the filter they are 0, 1, 2, …: all first slots are 0.
+    let hashes: Vec<u64> = (0..20_000).map(|key| place::hash(key, place::salt(0))).collect();
+    assert!(!build::Peeling::new(&shape).peel(&hashes, &Placer::new(&shape, 8, 0)));
 }
 
 #[test]
