@@ -151,13 +151,12 @@ impl Default for Values {
 
 impl Values {
     fn append(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Values::Numbers(numbers) = self {
-            if is_integer(value)
-                && let Ok(number) = value.extract::<i64>()
-            {
-                numbers.push(number);
-                return Ok(());
-            }
+        if let Values::Numbers(numbers) = self
+            && is_integer(value)
+            && let Ok(number) = value.extract::<i64>()
+        {
+            numbers.push(number);
+            return Ok(());
         }
         self.as_texts().append(value)
     }
