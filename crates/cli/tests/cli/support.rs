@@ -183,7 +183,8 @@ impl Folder {
         for name in ["HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"] {
             command.env_remove(name);
         }
-        command.timeout(Duration::from_secs(120));
+        // For what hangs: the longest command takes seconds on two quiet cores, and minutes on busy ones.
+        command.timeout(Duration::from_secs(600));
         let output = command.write_stdin(stdin).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let done = Done {
