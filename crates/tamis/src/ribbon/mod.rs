@@ -4,7 +4,7 @@
 //! **Answers** "may this key be in the set?". **Errs** on one side only: a key of the set is
 //! always found; any other is found with any probability p that was asked for. **Costs** at most
 //! 1.02 · log₂(1/p) bits per key for p ≤ 0.02 from a million keys up, all counted (a `fuse`
-//! 1.13 or more, a Bloom filter 1.44); 1.04 for p ≤ 0.16; up to 1.08 where p is above that and
+//! 1.13 or more, a Bloom filter 1.44); 1.04 for p ≤ 0.16; up to 1.08 where p is above that, at most 0.5, and
 //! no power of two. A lookup reads one place in memory, of about log₂(1/p) · 16 bytes, and computes
 //! more than that of a [`fuse`](crate::fuse). Building takes about 9 bytes of memory per
 //! key and some megabytes, or some megabytes alone ([`build_from`]).
