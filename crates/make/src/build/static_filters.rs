@@ -146,15 +146,15 @@ fn by_runs(
     room: u64,
     section: &mut [u64],
 ) -> Result<u64> {
-    let GroupParams { group, .. } = &params.groups[supply.group as usize];
-    let keys = params.groups[supply.group as usize].keys();
+    let group = &params.groups[supply.group as usize];
+    let keys = group.keys();
     let (_, run) = ribbon::run_needs(keys, widths);
     // A thread solves one run; half of the room, or more, is for the keys of those that wait.
     supply.threads = supply.threads.min((room / 2 / run).max(1) as usize);
     let held = room.saturating_sub(run * supply.threads as u64) / 8;
     ribbon::build_from(&mut supply, keys, widths, section, held).map_err(|failed| match failed {
         Failed::Reading(error) => error,
-        Failed::Building(error) => refused(error, params.common.kind, group),
+        Failed::Building(error) => refused(error, params.common.kind, &group.group),
     })
 }
 
