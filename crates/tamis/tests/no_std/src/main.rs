@@ -19,9 +19,9 @@ use tamis::bloom::Bloom;
 use tamis::counting::Counting;
 use tamis::countmin::CountMin;
 use tamis::fuse::Fuse;
-use tamis::ribbon::{Ribbon, Widths};
 use tamis::hash::{murmur3, xxh3};
 use tamis::layered::Layered;
+use tamis::ribbon::{Ribbon, Widths};
 use tamis::scalable::Scalable;
 use tamis::{Error, Kind};
 
