@@ -25,6 +25,7 @@ use tamis::hash::{Scheme, xxh3};
 use tamis::key::Recipe;
 use tamis::layered::Layered;
 use tamis::params::{Common, Goal, GroupParams, Name};
+use tamis::ribbon::{Ribbon, Widths};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 use tamis_jobs::parquet::index;
@@ -139,6 +140,12 @@ fn container(kind: Kind, sizes: &[u64]) -> Vec<u8> {
                 .insert_hashes(&keys),
             Kind::Fuse => {
                 let built = Fuse::build(&mut keys, group.shape.width()).unwrap();
+                section.copy_from_slice(built.words());
+                seed = built.seed();
+            }
+            Kind::Ribbon => {
+                let widths = Widths { bits: group.shape.width(), shorter: group.shape.shorter() };
+                let built = Ribbon::build(&mut keys, widths).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
             }

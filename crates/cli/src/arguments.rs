@@ -238,8 +238,8 @@ impl Piped {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 pub struct Kinds {
-    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, smallest), counting (keys
-    /// can be removed; four times the memory), layered (records of several keywords; --fpr is then the
+    /// The kind: blocked (fastest, default), bloom (classic), fuse (static, small), ribbon (static, smallest),
+    /// counting (keys can be removed; four times the memory), layered (records of several keywords; --fpr is then the
     /// rate of a single layer), count-min (not a filter: counts how often keys occur)
     #[arg(long)]
     pub kind: Option<Kind>,

@@ -63,6 +63,7 @@ pub const JOBS: &[Job] = &[
     again("build", BUILT, "build rows.csv --key id -o out.tamis"),
     again("build, new", &[], "build rows.csv --key id --group g -o out.tamis"),
     again("build, fuse", BUILT, "build rows.csv --key id --kind fuse -o out.tamis"),
+    again("build, ribbon", BUILT, "build rows.csv --key id --kind ribbon -o out.tamis"),
     again("build, murmur3", BUILT, "build rows.csv --key id --kind bloom --hash murmur3 -o out.tamis"),
     again("build, count-min", BUILT, "build rows.csv --key id --weight n --kind count-min --epsilon 0.01 --heavy 0.05 -o out.tamis"),
     again("build, large", BUILT, "build rows.csv --key id --size 3MB -o out.tamis"),

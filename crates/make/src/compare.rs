@@ -69,7 +69,7 @@ pub fn compare(a_path: &Path, b_path: &Path, threads: usize) -> Result<Vec<Overl
         if kind.counts() {
             return Err(Refusal::Counts.into());
         }
-        if matches!(kind, Kind::Fuse | Kind::Scalable) {
+        if kind.is_static() || kind == Kind::Scalable {
             return Err(Refusal::Bits { kind }.into());
         }
     }

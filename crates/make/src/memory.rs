@@ -52,8 +52,8 @@ pub enum Refusal {
     #[error("tables that come one by one are not counted first")]
     Uncounted,
     /// A static filter needs all keys.
-    #[error("a fuse filter is built from all keys at once")]
-    Static,
+    #[error("a {0} filter is built from all keys at once")]
+    Static(Kind),
     /// Heavy keys need a second pass.
     #[error("heavy keys are found in a second pass")]
     Heavy,
@@ -69,7 +69,7 @@ impl refusal::Refusal for Refusal {
     fn help(&self) -> Vec<Help> {
         match self {
             Refusal::Uncounted => vec![Help::give(opt::PARAMS)],
-            Refusal::Static => {
+            Refusal::Static(_) => {
                 vec![Help::give(opt::KIND.with(Kind::Blocked.name())), Help::Do("build from one table")]
             }
             Refusal::Heavy => vec![Help::Do("build from one table"), Help::leave_out(opt::HEAVY)],
@@ -124,7 +124,7 @@ impl Builder {
             return Err(Refusal::SetAside.into());
         }
         let params = match (&job.sketches, job.sketches.putting()) {
-            (_, Putting::Static) => return Err(Refusal::Static.into()),
+            (sketches, Putting::Static) => return Err(Refusal::Static(sketches.kind()).into()),
             (_, Putting::Weights { heavy: Some(_) }) => return Err(Refusal::Heavy.into()),
             (Sketches::Given(given), _) => given.params(),
             _ => return Err(Refusal::Uncounted.into()),

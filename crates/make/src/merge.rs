@@ -61,8 +61,8 @@ pub enum Refusal {
     )]
     Scalable,
     /// A static filter.
-    #[error("a fuse filter is static and cannot be merged")]
-    Fuse,
+    #[error("a {0} filter is static and cannot be merged")]
+    Static(Kind),
     /// Counters that depend on the order of rows.
     #[error(
         "what a conservative count-min sketch holds depends on the order of its rows, so two \
@@ -89,7 +89,7 @@ impl refusal::Refusal for Refusal {
             Refusal::Nothing => vec![Help::Do("give at least one sketch")],
             Refusal::StdinTwice => vec![Help::Do("send all files through it, one after the other")],
             Refusal::Scalable => vec![kind("blocked")],
-            Refusal::Fuse => vec![whole, kind("blocked")],
+            Refusal::Static(_) => vec![whole, kind("blocked")],
             Refusal::Conservative => vec![whole, Help::BuildWithout(vec![opt::CONSERVATIVE])],
             Refusal::Different { .. } => vec![Help::PlanFirst],
         }
@@ -317,7 +317,7 @@ fn refuse_kind(kind: Kind, path: &Path) -> Result<()> {
         path,
         match kind {
             Kind::Scalable => Refusal::Scalable,
-            Kind::Fuse => Refusal::Fuse,
+            Kind::Fuse | Kind::Ribbon => Refusal::Static(kind),
             Kind::CountMinConservative => Refusal::Conservative,
             _ => return Ok(()),
         },

@@ -148,6 +148,7 @@ fn sketch(kind: Kind) -> &'static str {
 fn why(kind: Kind) -> &'static str {
     match kind {
         Kind::Fuse => "a fuse filter is static",
+        Kind::Ribbon => "a ribbon filter is static",
         kind if kind.counts() => "estimates of counts would fall below the truth",
         _ => "keys share bits, and a bit does not tell how many keys need it",
     }

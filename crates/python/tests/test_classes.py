@@ -399,7 +399,7 @@ def test_a_filter_that_ends_up_full_warns() -> None:
         tamis.build(range(1000), fpr=0.6)
 
 
-@pytest.mark.parametrize("kind", ["blocked", "bloom", "fuse", "counting", "count-min"])
+@pytest.mark.parametrize("kind", ["blocked", "bloom", "fuse", "ribbon", "counting", "count-min"])
 def test_damaged_bytes_are_refused_wherever_the_damage_is(kind: str) -> None:
     sketch = tamis.build(range(2000), kind=kind, fpr=None if kind == "count-min" else 0.01)
     data = sketch.to_bytes()

@@ -41,6 +41,7 @@ CHOICES: list[tuple[dict[str, Any], list[str]]] = [
         ["--key", "id", "--hash", "polynomial", "--seed", "7", "--group", "country", "--bits-per-group", "5160"],
     ),
     ({"key": "id", "kind": "fuse"}, ["--key", "id", "--kind", "fuse"]),
+    ({"key": "id", "kind": "ribbon", "fpr": 0.003}, ["--key", "id", "--kind", "ribbon", "--fpr", "0.003"]),
     ({"key": "id", "kind": "counting"}, ["--key", "id", "--kind", "counting"]),
     ({"key": "id", "keys": 9000, "group": "country"}, ["--key", "id", "--keys", "9000", "--group", "country"]),
     ({"keywords": "tags:split=,", "kind": "layered", "fpr": 0.05}, ["--keywords", "tags:split=,", "--kind", "layered", "--fpr", "0.05"]),

@@ -123,6 +123,8 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (tamis.Error, "not in the parameters", lambda: tamis.build({"id": ["b"], "c": ["it"]}, params=GROUPED)),
     (tamis.Error, "has finished", lambda: (builder := tamis.Builder(KEYS), builder.finish(), builder.finish())),
     (ValueError, "all keys at once", lambda: tamis.Builder(tamis.build(["a"], kind="fuse"))),
+    (ValueError, "a ribbon filter is built from all keys at once", lambda: tamis.Builder(tamis.build(["a"], kind="ribbon"))),
+    (tamis.Error, "a ribbon filter is static", lambda: tamis.build(["a"], kind="ribbon").add(["b"])),
     (TypeError, "same columns", lambda: tamis.build([ROWS, pa.array(["a"])], key="n")),
     (ValueError, "between 0 and 1", lambda: tamis.build(["a"], fpr=1.5)),
     (ValueError, "give fpr or size", lambda: tamis.build(["a"], fpr=0.1, size=100)),

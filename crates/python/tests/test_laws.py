@@ -14,7 +14,7 @@ import tamis
 
 keys = st.lists(st.text(min_size=1, max_size=12).filter(lambda text: text != "\\N"), min_size=1, max_size=80)
 rows = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 4)), min_size=1, max_size=200)
-kinds = st.sampled_from(["blocked", "bloom", "fuse", "counting"])
+kinds = st.sampled_from(["blocked", "bloom", "fuse", "ribbon", "counting"])
 mergeable = st.sampled_from(["blocked", "bloom", "count-min"])
 
 
@@ -56,7 +56,7 @@ def test_a_merge_is_a_build_of_all_rows(a: list[tuple[int, int]], b: list[tuple[
     assert whole == tamis.build(table(a + b), key="id", group="group", kind=kind, **options)
 
 
-@given(rows, st.sampled_from(["blocked", "bloom", "fuse", "counting", "count-min"]))
+@given(rows, st.sampled_from(["blocked", "bloom", "fuse", "ribbon", "counting", "count-min"]))
 def test_a_sketch_comes_back_from_pickling_as_it_was(rows: list[tuple[int, int]], kind: str) -> None:
     sketch = tamis.build(table(rows), key="id", group="group", kind=kind)
     again = pickle.loads(pickle.dumps(sketch))

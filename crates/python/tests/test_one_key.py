@@ -83,7 +83,7 @@ def test_steps_groups_and_what_stands_for_nothing_hold_for_one_key() -> None:
     assert "ann" in groups and "bob" in groups and "eve" not in groups
 
 
-@pytest.mark.parametrize("kind", ["blocked", "bloom", "fuse", "counting"])
+@pytest.mark.parametrize("kind", ["blocked", "bloom", "fuse", "ribbon", "counting"])
 @pytest.mark.parametrize("how", ["xxh3", "murmur3"])
 def test_every_kind_and_hash_answers_one_key(kind: str, how: str) -> None:
     if how == "murmur3" and kind != "bloom":

@@ -50,6 +50,7 @@ KINDS: list[dict[str, Any]] = [
     {"hash": "polynomial", "seed": 7, "hashes": 3, "fpr": 0.05},
     {"kind": "bloom", "hashes": 2, "bits_per_group": 1050},
     {"kind": "fuse"},
+    {"kind": "ribbon"},
     {"kind": "count-min", "weight": "weight", "epsilon": 0.01},
     {"keys": 2000},
     {"kind": "counting"},
@@ -448,7 +449,7 @@ def test_what_a_stream_lacks_to_be_learned_is_said(spark: Any, frame: Any, tmp_p
     def learn(**options: Any) -> None:
         tamis.spark.train_stream(stream, key="key", state=str(tmp_path / "state"), **options)
 
-    for options in ({"kind": "scalable"}, {"kind": "fuse", "keys": 5}, {"params": tamis.build(["a"], kind="fuse")}):
+    for options in ({"kind": "scalable"}, {"kind": "fuse", "keys": 5}, {"kind": "ribbon"}, {"params": tamis.build(["a"], kind="fuse")}):
         with pytest.raises(ValueError, match='cannot be made of parts of a stream: use kind="blocked" and keys=N'):
             learn(**options)
     for params in ({"a": 1}, "{nonsense"):

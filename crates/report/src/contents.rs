@@ -20,13 +20,13 @@ pub enum Form {
 }
 
 impl Form {
-    /// The forms that a kind can take, the usual one first. The fingerprints of a `fuse` say nothing by
+    /// The forms that a kind can take, the usual one first. Fingerprints say nothing by
     /// themselves.
     pub fn of(kind: Kind) -> &'static [Form] {
         match kind {
             Kind::Blocked | Kind::Bloom | Kind::Layered | Kind::Scalable => &[Form::Positions, Form::Bits],
             Kind::Counting | Kind::CountMin | Kind::CountMinConservative => &[Form::Counters],
-            Kind::Fuse => &[],
+            Kind::Fuse | Kind::Ribbon => &[],
         }
     }
 }

@@ -94,7 +94,7 @@ fn counters(shape: &Shape) -> String {
 
 fn filters_table(kind: Kind, mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
     let size = match kind {
-        Kind::Fuse => "width",
+        Kind::Fuse | Kind::Ribbon => "width",
         Kind::Scalable => "layers",
         _ => "k",
     };
@@ -111,7 +111,7 @@ fn filters_table(kind: Kind, mut columns: Vec<Column>, groups: &[Group<'_>]) -> 
             number::count(group.keys()),
             keys_text(health),
             number::count(group.shape.bits()),
-            if kind == Kind::Fuse { group.shape.width() } else { group.shape.hashes() }.to_string(),
+            if kind.is_static() { group.shape.width() } else { group.shape.hashes() }.to_string(),
             number::percent(health.fill),
             number::rate(health.rate),
             number::rate(group.fpr()),

@@ -17,7 +17,8 @@ pub fn design_json(design: &Design) -> Value {
         json!({
             "kind": offer.kind, "keys": offer.keys, "bits": offer.shape.bits(), "hashes": offer.shape.hashes(),
             "width": offer.shape.width(), "bytes": offer.shape.words() * 8,
-            "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "fpr": offer.rate,
+            "bits_per_key": offer.shape.bits() as f64 / offer.keys as f64, "reads": offer.shape.reads(),
+            "fpr": offer.rate,
         })
     };
     let by_hashes = |(hashes, rate): &(u32, f64)| json!({ "hashes": hashes, "fpr": rate });
@@ -29,7 +30,7 @@ pub fn design_json(design: &Design) -> Value {
 
 /// What each kind needs, a line each.
 pub fn design_csv(design: &Design) -> Csv<'_> {
-    let columns = ["kind", "keys", "bits", "hashes", "width", "bytes", "bits_per_key", "fpr"];
+    let columns = ["kind", "keys", "bits", "hashes", "width", "bytes", "bits_per_key", "reads", "fpr"];
     let row = |offer: &Offer| {
         let bits = offer.shape.bits();
         cells![
@@ -40,6 +41,7 @@ pub fn design_csv(design: &Design) -> Csv<'_> {
             offer.shape.width(),
             offer.shape.words() * 8,
             bits as f64 / offer.keys as f64,
+            offer.shape.reads(),
             offer.rate,
         ]
     };
@@ -107,7 +109,8 @@ fn layered_rates(group: &GroupParams) -> (f64, f64) {
 pub fn kinds_table(design: &Design) -> Table {
     let mut columns = vec![Column::left("kind")];
     columns.extend(
-        ["keys", "bits", "bits/key", "hashes", "width", "memory", "expected rate"].map(Column::right),
+        ["keys", "bits", "bits/key", "hashes", "width", "memory", "reads", "expected rate"]
+            .map(Column::right),
     );
     let row = |offer: &Offer| {
         vec![
@@ -118,10 +121,12 @@ pub fn kinds_table(design: &Design) -> Table {
             offer.shape.hashes().to_string(),
             offer.shape.width().to_string(),
             number::bytes(offer.shape.words() * 8),
+            offer.shape.reads().to_string(),
             number::rate(offer.rate),
         ]
     };
-    Table { columns, rows: design.options.iter().map(row).collect(), ..Table::default() }
+    let notes = vec!["reads: the places in memory that a lookup goes to, at most".into()];
+    Table { columns, rows: design.options.iter().map(row).collect(), notes, ..Table::default() }
 }
 
 /// The rate for every number of hashes.

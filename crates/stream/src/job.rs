@@ -118,7 +118,7 @@ impl Job {
     /// Refuses what no input can make possible.
     pub(super) fn check(&self) -> Result<()> {
         match self.common.kind {
-            Kind::Fuse => return Err(Impossible::Static.into()),
+            kind @ (Kind::Fuse | Kind::Ribbon) => return Err(Impossible::Static(kind).into()),
             Kind::Layered => return Err(Impossible::Layered.into()),
             _ => {}
         }

@@ -23,8 +23,8 @@ const GROWING: &str = "blocked, bloom or scalable";
 #[derive(Debug, Error, PartialEq)]
 pub enum Impossible {
     /// A kind that is built from all keys at once.
-    #[error("a fuse filter is built from all of its keys at once and takes no more")]
-    Static,
+    #[error("a {0} filter is built from all of its keys at once and takes no more")]
+    Static(Kind),
     /// A kind for records that are complete.
     #[error("a layered filter holds records of keywords that are all known when it is built")]
     Layered,
@@ -116,7 +116,7 @@ impl Refusal for Impossible {
             Impossible::SetAsideTopic => {
                 vec![Help::leave_out(opt::BAD_ROWS_TO), Help::give(opt::BAD_ROWS.with("skip"))]
             }
-            Impossible::Static => vec![Help::give(opt::KIND.with(GROWING))],
+            Impossible::Static(_) => vec![Help::give(opt::KIND.with(GROWING))],
             Impossible::Layered => {
                 vec![Help::Do("build it"), Help::give(opt::KIND.with(GROWING))]
             }

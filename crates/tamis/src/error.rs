@@ -186,9 +186,12 @@ pub enum Error {
     #[cfg(feature = "file")]
     #[error(transparent)]
     Write(#[from] crate::whole::Error),
-    /// A set of which no fuse filter could be built.
+    /// Hashes that a static filter is built from, each once, and of which some came twice.
+    #[error("hashes of a static filter came twice: each must come once")]
+    Repeats,
+    /// A set of which no static filter could be built.
     #[error(
-        "no fuse filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly, \
+        "no static filter of these {keys} hashes was found with {seeds} seeds: they are not spread evenly, \
          or keys were chosen so that it fails; hash the keys with another seed or with a secret key, or \
          build a blocked filter"
     )]

@@ -30,7 +30,7 @@
 //! | keep a set in memory, add to it, save it | [`Filter`] |
 //! | count keys in memory, save the counts | [`Counter`] |
 //! | ask a file of any kind, also with groups or of several columns | [`File`] |
-//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`counting`], [`scalable`], [`layered`], [`countmin`], [`memory`] |
+//! | hash yourself, ask many keys at a time, lay sketches out in your own memory | the modules [`blocked`], [`bloom`], [`fuse`], [`ribbon`], [`counting`], [`scalable`], [`layered`], [`countmin`], [`memory`] |
 //! | write or read containers with groups | [`format`](mod@format), [`Container`], [`Params`] |
 //!
 //! # Which kind
@@ -40,6 +40,7 @@
 //! | [`blocked`] (default) | nearly always: one cache line for a key | 10.1 | yes | yes | no |
 //! | [`bloom`] | memory counts more than time | 9.6 | yes | yes | no |
 //! | [`fuse`] | the set is known and final | 7.9 | no | no | no |
+//! | [`ribbon`] | the same, and memory counts more than time | 6.7 | no | no | no |
 //! | [`counting`] | keys leave again | 40.4 | yes | yes | yes |
 //! | [`scalable`] | nobody knows how many keys will come | about 20 | no | yes | no |
 //! | [`layered`] | records of several keywords | | yes | yes | no |
@@ -116,7 +117,7 @@
 //!   knows where strangers choose the keys. XXH3 is not a cryptographic hash.
 //! - Two different keys of the same 64-bit hash are one: with a billion keys that happens about once
 //!   in forty sets, and it is far below any rate that a filter has.
-//! - A sketch has at most 2⁵⁶ bits; a `fuse` filter at most 2⁴⁰ keys; `murmur3` and `polynomial` reach 2³² bits.
+//! - A sketch has at most 2⁵⁶ bits; a `fuse` or `ribbon` filter at most 2⁴⁰ keys; `murmur3` and `polynomial` reach 2³² bits.
 //! - Files are little-endian and mapped as they are: the library does not build for big-endian machines.
 //!
 //! # Features

@@ -15,6 +15,7 @@ use crate::fuse;
 use crate::hash::{Foreign, Scheme};
 use crate::key::Recipe;
 use crate::layered;
+use crate::ribbon;
 use crate::scalable::{self, Sizes};
 use crate::sizing::{Kind, MOST_BITS, Shape};
 
@@ -114,7 +115,8 @@ impl Common {
             | Scheme::Foreign(_)
             | Scheme::SparkCounts(_) => 2,
         };
-        self.recipe.version().max(of_hash)
+        let of_kind = if self.kind == Kind::Ribbon { 2 } else { 1 };
+        self.recipe.version().max(of_hash).max(of_kind)
     }
 
     /// That keys can be made and hashed: lists of suffixes and hash keys that they take are known.
@@ -185,7 +187,14 @@ impl GroupParams {
             Goal::Error { epsilon } => (0, epsilon),
         };
         let shape = &self.shape;
-        Numbers { keys, fpr, slots: shape.slots(), width: shape.width(), hashes: shape.hashes() }
+        Numbers {
+            keys,
+            fpr,
+            slots: shape.slots(),
+            width: shape.width(),
+            hashes: shape.hashes(),
+            shorter: shape.shorter(),
+        }
     }
 }
 
@@ -199,11 +208,13 @@ pub(crate) struct Numbers {
     pub slots: u64,
     pub width: u32,
     pub hashes: u32,
+    /// Of a `ribbon` alone.
+    pub shorter: u32,
 }
 
 impl Numbers {
     fn shape(&self, kind: Kind) -> Shape {
-        Shape::from_numbers(kind, self.slots, self.width, self.hashes)
+        Shape::from_numbers(kind, self)
     }
 
     fn goal(&self, kind: Kind) -> Goal {
@@ -228,6 +239,7 @@ impl Numbers {
                 (1..=32).contains(&fingerprint_bits)
                     && fuse::shape(keys).is_ok_and(|fuse| fuse.slots == slots)
             }
+            Shape::Ribbon { keys, widths } => keys > 0 && ribbon::words_needed(keys, widths).is_ok(),
             Shape::Layered { .. } => layered::possible(&shape),
             Shape::Scalable { .. } => scalable::shape_has_layers(&shape, Sizes::of(hash), keys, fpr),
             Shape::CountMin { .. } => countmin::possible(&shape, fpr),
@@ -258,12 +270,19 @@ struct GroupInJson {
     slots: u64,
     width: u32,
     hashes: u32,
+    /// Of a `ribbon` alone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    shorter: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl From<GroupParams> for GroupInJson {
     fn from(params: GroupParams) -> Self {
-        let Numbers { keys, fpr, slots, width, hashes } = params.numbers();
-        GroupInJson { group: params.group, keys, fpr, slots, width, hashes }
+        let Numbers { keys, fpr, slots, width, hashes, shorter } = params.numbers();
+        GroupInJson { group: params.group, keys, fpr, slots, width, hashes, shorter }
     }
 }
 
@@ -292,8 +311,8 @@ impl Params {
             serde_json::from_str(text).map_err(|error| Error::Params(error.into()))?;
         let common = Common { kind, hash, recipe };
         common.makes_keys()?;
-        let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes }| {
-            (group, Numbers { keys, fpr, slots, width, hashes })
+        let numbers = |GroupInJson { group, keys, fpr, slots, width, hashes, shorter }| {
+            (group, Numbers { keys, fpr, slots, width, hashes, shorter })
         };
         let mut groups: Vec<(Name, Numbers)> = groups.into_iter().map(numbers).collect();
         groups.sort_by(|a, b| a.0.cmp(&b.0));

@@ -22,6 +22,7 @@ use crate::error::{Error, Result, SizeFault};
 use crate::fuse;
 use crate::layered;
 use crate::real;
+use crate::ribbon::{self, Widths};
 use crate::scalable;
 
 mod choice;
@@ -38,8 +39,10 @@ pub enum Kind {
     Blocked,
     /// The classic Bloom filter. See [`bloom`].
     Bloom,
-    /// Static, and the smallest. See [`fuse`].
+    /// Static, small and fast to ask. See [`fuse`].
     Fuse,
+    /// Static, and the smallest. See [`ribbon`].
+    Ribbon,
     /// Keys can be removed again. See [`crate::counting`].
     Counting,
     /// Records of several keywords. See [`layered`].
@@ -56,10 +59,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, the default first.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Blocked,
         Kind::Bloom,
         Kind::Fuse,
+        Kind::Ribbon,
         Kind::Counting,
         Kind::Scalable,
         Kind::Layered,
@@ -68,12 +72,12 @@ impl Kind {
     ];
 
     /// Those that tell whether a key may be in a set.
-    pub const FILTERS: [Kind; 6] =
-        [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Counting, Kind::Scalable, Kind::Layered];
+    pub const FILTERS: [Kind; 7] =
+        [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Ribbon, Kind::Counting, Kind::Scalable, Kind::Layered];
 
     /// Those of single keys that are planned for a number of them and have no price beyond that: where
     /// nothing else is wished, one of them is best.
-    pub const PLANNED: [Kind; 3] = [Kind::Blocked, Kind::Bloom, Kind::Fuse];
+    pub const PLANNED: [Kind; 4] = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Ribbon];
 
     /// Its name in files and on the command line.
     pub fn name(self) -> &'static str {
@@ -81,6 +85,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Bloom => "bloom",
             Kind::Fuse => "fuse",
+            Kind::Ribbon => "ribbon",
             Kind::Counting => "counting",
             Kind::Layered => "layered",
             Kind::Scalable => "scalable",
@@ -92,6 +97,11 @@ impl Kind {
     /// Whether it counts how often keys come, and is no filter.
     pub fn counts(self) -> bool {
         matches!(self, Kind::CountMin | Kind::CountMinConservative)
+    }
+
+    /// Whether it is built of all of its keys at once, and takes no more.
+    pub fn is_static(self) -> bool {
+        matches!(self, Kind::Fuse | Kind::Ribbon)
     }
 
     fn has_no_rate(self) -> Error {
@@ -117,7 +127,8 @@ impl FromStr for Kind {
 /// The geometry of one group's sketch: what its kind has, by name.
 ///
 /// Files and JSON have the same three numbers for all kinds: [`slots`](Self::slots),
-/// [`width`](Self::width) and [`hashes`](Self::hashes).
+/// [`width`](Self::width) and [`hashes`](Self::hashes). A `ribbon` has a fourth,
+/// [`shorter`](Self::shorter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Of a `blocked`.
@@ -140,6 +151,13 @@ pub enum Shape {
         slots: u64,
         /// Bits in each.
         fingerprint_bits: u32,
+    },
+    /// Of a `ribbon`.
+    Ribbon {
+        /// The distinct keys that it is built of.
+        keys: u64,
+        /// The lengths of their fingerprints.
+        widths: Widths,
     },
     /// Of a `counting`.
     Counting {
@@ -179,11 +197,13 @@ impl Shape {
     /// The shape that these numbers of a file mean for this kind. Numbers that are
     /// [another](Self::slots) shape's when they are asked for again belong to no sketch.
     #[cfg(feature = "serde")]
-    pub(crate) fn from_numbers(kind: Kind, slots: u64, width: u32, hashes: u32) -> Shape {
+    pub(crate) fn from_numbers(kind: Kind, numbers: &crate::params::Numbers) -> Shape {
+        let &crate::params::Numbers { keys, slots, width, hashes, shorter, .. } = numbers;
         match kind {
             Kind::Blocked => Shape::Blocked { lines: slots / LINE_BITS, hashes },
             Kind::Bloom => Shape::Bloom { bits: slots, hashes },
             Kind::Fuse => Shape::Fuse { slots, fingerprint_bits: width },
+            Kind::Ribbon => Shape::Ribbon { keys, widths: Widths { bits: width, shorter } },
             Kind::Counting => Shape::Counting { lines: slots / LINE_BITS, hashes },
             Kind::Layered => Shape::Layered { bits: slots, layers: width.saturating_sub(1), hashes },
             Kind::Scalable => Shape::Scalable { bits: slots, layers: hashes },
@@ -194,7 +214,7 @@ impl Shape {
         }
     }
 
-    /// Slots, as a file counts them: bits of a filter, fingerprints of a `fuse`, counters of a
+    /// Slots, as a file counts them: bits of a filter, fingerprints of a `fuse` or a `ribbon`, counters of a
     /// `counting`, addresses in each layer of a `layered`, counters in all rows of a `count-min`.
     #[inline]
     pub fn slots(&self) -> u64 {
@@ -202,6 +222,7 @@ impl Shape {
             Shape::Blocked { lines, .. } | Shape::Counting { lines, .. } => lines.saturating_mul(LINE_BITS),
             Shape::Bloom { bits, .. } | Shape::Layered { bits, .. } | Shape::Scalable { bits, .. } => bits,
             Shape::Fuse { slots, .. } => slots,
+            Shape::Ribbon { keys, .. } => ribbon::slots(keys).unwrap_or(u64::MAX),
             Shape::CountMin { row, depth, .. } => row.saturating_mul(u64::from(depth)),
         }
     }
@@ -212,14 +233,15 @@ impl Shape {
         match *self {
             Shape::Blocked { .. } | Shape::Bloom { .. } | Shape::Scalable { .. } => 1,
             Shape::Fuse { fingerprint_bits, .. } => fingerprint_bits,
+            Shape::Ribbon { widths, .. } => widths.bits,
             Shape::Counting { .. } => COUNTER_BITS,
             Shape::Layered { layers, .. } => layers.saturating_add(1),
             Shape::CountMin { counter_bits, .. } => counter_bits,
         }
     }
 
-    /// Slots that a key has, as a file counts them: in a `count-min` one in each row. A `scalable` has
-    /// its number of layers in this place.
+    /// Slots that a key has, as a file counts them: in a `count-min` one in each row; in a `ribbon` one
+    /// place, where they are neighbours. A `scalable` has its number of layers in this place.
     #[inline]
     pub fn hashes(&self) -> u32 {
         match *self {
@@ -228,14 +250,36 @@ impl Shape {
             | Shape::Counting { hashes, .. }
             | Shape::Layered { hashes, .. } => hashes,
             Shape::Fuse { .. } => fuse::PROBES,
+            Shape::Ribbon { .. } => ribbon::PLACES,
             Shape::Scalable { layers, .. } => layers,
             Shape::CountMin { depth, .. } => depth,
         }
     }
 
-    /// The bits in all slots.
+    /// How many of 65536 slots of a `ribbon` have one bit less than the [width](Self::width); 0 of others.
+    pub fn shorter(&self) -> u32 {
+        if let Shape::Ribbon { widths, .. } = *self { widths.shorter } else { 0 }
+    }
+
+    /// The places in memory, one after the other or at random, that a lookup goes to at most: cache lines of a
+    /// `blocked`, stretches of some cache lines of a `ribbon`. (One key in sixteen of a `ribbon` has a second, in a
+    /// layer of a sixteenth of the size.)
+    pub fn reads(&self) -> u32 {
+        match *self {
+            Shape::Blocked { .. } | Shape::Counting { .. } => 1,
+            Shape::Layered { hashes, layers, .. } => hashes.saturating_mul(layers.saturating_add(1)),
+            shape => shape.hashes(),
+        }
+    }
+
+    /// The bits in all slots; of a `ribbon`, with those that say which keys went to the next layer.
     pub fn bits(&self) -> u64 {
-        self.slots().saturating_mul(u64::from(self.width()))
+        match *self {
+            Shape::Ribbon { keys, widths } => {
+                ribbon::words_needed(keys, widths).map_or(u64::MAX, |words| 64 * words as u64)
+            }
+            _ => self.slots().saturating_mul(u64::from(self.width())),
+        }
     }
 
     /// What a key may find set or not: the counters of a `counting`, the bits of other filters.
@@ -269,14 +313,16 @@ impl Shape {
         }
     }
 
-    /// The same with this number of hashes; a `fuse` has one number only.
+    /// The same with this number of hashes; static filters have one number only.
     pub(crate) fn with_hashes(self, hashes: u32) -> Shape {
         match self {
             Shape::Blocked { lines, .. } => Shape::Blocked { lines, hashes },
             Shape::Bloom { bits, .. } => Shape::Bloom { bits, hashes },
             Shape::Counting { lines, .. } => Shape::Counting { lines, hashes },
             Shape::Layered { bits, layers, .. } => Shape::Layered { bits, layers, hashes },
-            Shape::Fuse { .. } | Shape::Scalable { .. } | Shape::CountMin { .. } => self,
+            Shape::Fuse { .. } | Shape::Ribbon { .. } | Shape::Scalable { .. } | Shape::CountMin { .. } => {
+                self
+            }
         }
     }
 
@@ -306,15 +352,19 @@ impl Shape {
                 bloom::sizing_rate(keys, bits, hashes)
             }
             Shape::Fuse { fingerprint_bits, .. } => fuse::rate(fingerprint_bits),
+            Shape::Ribbon { keys, widths } => ribbon::rate(keys, widths),
             Shape::Scalable { .. } | Shape::CountMin { .. } => f64::NAN,
         }
     }
 
-    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A `fuse`
-    /// holds what it was built of, a `scalable` grows, and counters count on: none.
+    /// The most keys that a sketch of this shape (or a layer of it) holds within the rate. A static
+    /// filter holds what it was built of, a `scalable` grows, and counters count on: none.
     pub fn capacity(&self, fpr: f64) -> Option<u64> {
-        if matches!(self, Shape::Fuse { .. } | Shape::Scalable { .. } | Shape::CountMin { .. }) {
-            return None;
+        match self {
+            Shape::Fuse { .. } | Shape::Ribbon { .. } | Shape::Scalable { .. } | Shape::CountMin { .. } => {
+                return None;
+            }
+            _ => {}
         }
         if fpr >= 1.0 {
             return Some(u64::MAX); // no number of keys is above it: a search would not end
@@ -381,7 +431,7 @@ impl AtRate {
             Kind::Bloom | Kind::Layered => {
                 AtRate { hashes, per_key: bloom::bits_per_key(self.fpr, hashes), ..self }
             }
-            Kind::Fuse | Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => self,
+            Kind::Fuse | Kind::Ribbon | Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => self,
         }
     }
 
@@ -409,6 +459,11 @@ impl AtRate {
                 Shape::Layered { bits: bits.max(layered::LEAST_BITS), layers: 1, hashes }
             }
             Kind::Fuse => fuse_shape(keys, hashes)?,
+            Kind::Ribbon => {
+                let widths = Widths::for_rate(fpr).ok_or(SizeFault::RibbonRate(fpr))?;
+                ribbon::words_needed(keys, widths)?;
+                Shape::Ribbon { keys, widths }
+            }
             Kind::Scalable => scalable::shape(keys, fpr, 1)?,
             Kind::CountMin | Kind::CountMinConservative => return Err(kind.has_no_rate()),
         };
@@ -427,6 +482,10 @@ impl Kind {
             Kind::Blocked | Kind::Counting => blocked::best_for_rate(fpr),
             Kind::Bloom | Kind::Layered => bloom::best_for_rate(fpr),
             Kind::Fuse => (fuse::width_for(fpr).ok_or(SizeFault::FuseRate(fpr))?, 0.0),
+            Kind::Ribbon => {
+                Widths::for_rate(fpr).ok_or(SizeFault::RibbonRate(fpr))?;
+                (ribbon::PLACES, 0.0)
+            }
             Kind::Scalable => (1, 0.0),
             Kind::CountMin | Kind::CountMinConservative => return Err(self.has_no_rate()),
         };
@@ -439,6 +498,7 @@ impl Kind {
             Kind::Blocked | Kind::Counting => hashes.is_power_of_two() && hashes <= 32,
             Kind::Bloom | Kind::Layered => (1..=bloom::MOST_HASHES).contains(&hashes),
             Kind::Fuse => hashes == fuse::PROBES,
+            Kind::Ribbon => hashes == ribbon::PLACES,
             Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => false,
         }
     }
@@ -477,6 +537,10 @@ impl Kind {
                     0 => Err(too_few()),
                     width => fuse_shape(keys, width.min(32) as u32),
                 }
+            }
+            Kind::Ribbon => {
+                let widths = ribbon::widths_for_words(keys, bits / 64)?.ok_or_else(too_few)?;
+                Ok(Shape::Ribbon { keys, widths })
             }
             Kind::Layered => layered::shape_for_bits(keys, bits, 1),
             Kind::Scalable => Err(SizeFault::Grows.into()),
@@ -580,8 +644,10 @@ mod tests {
                 }
                 prop_assert!(shape.capacity(fpr).unwrap() >= keys);
             }
-            let fuse = Kind::Fuse.shape_for_rate(keys, fpr).unwrap();
-            prop_assert!(fuse.expected_rate(keys) <= fpr);
+            for kind in [Kind::Fuse, Kind::Ribbon] {
+                let shape = kind.shape_for_rate(keys, fpr).unwrap();
+                prop_assert!(shape.expected_rate(keys) <= fpr);
+            }
         }
 
         #[test]

@@ -10,6 +10,7 @@ use crate::hash::Scheme;
 use crate::key::keywords_of;
 use crate::layered::Layered;
 use crate::params::GroupParams;
+use crate::ribbon::Ribbon;
 use crate::scalable::{Scalable, Sizes};
 use crate::sizing::{Kind, Shape};
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ pub enum Beside {
     /// Of a `blocked`, `bloom` and `layered`: none.
     #[default]
     Nothing,
-    /// The seed with which a `fuse` could be built.
+    /// The seed with which a `fuse` or a `ribbon` could be built.
     Seed(u64),
     /// The keys in the newest layer of a `scalable`.
     NewestKeys(u64),
@@ -37,7 +38,7 @@ impl Beside {
     pub fn from_number(kind: Kind, number: u64) -> Beside {
         match kind {
             Kind::Blocked | Kind::Bloom | Kind::Layered => Beside::Nothing,
-            Kind::Fuse => Beside::Seed(number),
+            Kind::Fuse | Kind::Ribbon => Beside::Seed(number),
             Kind::Scalable => Beside::NewestKeys(number),
             Kind::Counting => Beside::RemovedRows(number),
             Kind::CountMin | Kind::CountMinConservative => Beside::TotalWeight(number),
@@ -49,7 +50,7 @@ impl Beside {
         Beside::from_number(kind, 0)
     }
 
-    /// That of a sketch of this kind that has just taken rows of this total weight. (A `fuse` and a
+    /// That of a sketch of this kind that has just taken rows of this total weight. (Static filters and a
     /// `scalable` know their own.)
     pub fn of_weight(kind: Kind, total: u64) -> Beside {
         if kind.counts() { Beside::TotalWeight(total) } else { Beside::empty(kind) }
@@ -103,6 +104,8 @@ pub enum Sketch<W> {
     Bloom(Bloom<W>),
     /// See [`crate::fuse`].
     Fuse(Fuse<W>),
+    /// See [`crate::ribbon`].
+    Ribbon(Ribbon<W>),
     /// See [`crate::counting`].
     Counting(Counting<W>),
     /// See [`crate::layered`].
@@ -138,6 +141,9 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             (Kind::Fuse, Shape::Fuse { fingerprint_bits, .. }, Beside::Seed(seed)) => {
                 Fuse::from_words(words, group.keys(), fingerprint_bits, seed).map(Sketch::Fuse)
             }
+            (Kind::Ribbon, Shape::Ribbon { widths, .. }, Beside::Seed(seed)) => {
+                Ribbon::from_words(words, group.keys(), widths, seed).map(Sketch::Ribbon)
+            }
             (Kind::Counting, Shape::Counting { hashes, .. }, Beside::RemovedRows(_)) => {
                 Counting::from_words(words, hashes).map(Sketch::Counting)
             }
@@ -167,6 +173,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Counting(filter) => filter.contains_hash(hash),
             Sketch::Bloom(filter) => filter.contains_hash(hash),
             Sketch::Fuse(filter) => filter.contains_hash(hash),
+            Sketch::Ribbon(filter) => filter.contains_hash(hash),
             Sketch::Layered(filter) => filter.contains_keywords(&[hash]),
             Sketch::Scalable(filter) => filter.contains_hash(hash),
             Sketch::CountMin(sketch) => sketch.estimate_hash(hash) > 0,
@@ -198,6 +205,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Counting(filter) => filter.contains_hashes(hashes, found),
             Sketch::Bloom(filter) => filter.contains_hashes(hashes, found),
             Sketch::Fuse(filter) => filter.contains_hashes(hashes, found),
+            Sketch::Ribbon(filter) => filter.contains_hashes(hashes, found),
             Sketch::Scalable(filter) => filter.contains_hashes(hashes, found),
             Sketch::Layered(_) | Sketch::CountMin(_) => {
                 found.iter_mut().zip(hashes).for_each(|(found, &hash)| *found = self.contains_hash(hash));
@@ -212,6 +220,7 @@ impl<W: AsRef<[u64]>> Sketch<W> {
             Sketch::Counting(filter) => filter.rate_now(),
             Sketch::Bloom(filter) => filter.rate_now(),
             Sketch::Fuse(filter) => crate::fuse::rate(filter.width()),
+            Sketch::Ribbon(filter) => filter.rate(),
             Sketch::Layered(filter) => filter.rate_now(),
             Sketch::Scalable(filter) => filter.rate_now(),
             Sketch::CountMin(sketch) => sketch.rate_now(),

@@ -5,7 +5,8 @@ use tamis::fuse::Fuse;
 use tamis::hash::{Scheme, xxh3};
 use tamis::memory::Words;
 use tamis::params::{GroupParams, Name};
-use tamis::sizing::Kind;
+use tamis::ribbon::Ribbon;
+use tamis::sizing::{Kind, Shape};
 use tamis::sketch::{Beside, Sketch};
 
 fn hashes(start: u64, count: u64) -> Vec<u64> {
@@ -32,6 +33,11 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
                     words.copy_from_slice(built.words());
                     seed = built.seed();
                 }
+                if let Shape::Ribbon { widths, .. } = shape {
+                    let built = Ribbon::build(&mut members, widths).unwrap();
+                    words.copy_from_slice(built.words());
+                    seed = built.seed();
+                }
                 let mut sketch = Sketch::from_words(
                     (kind, Scheme::DEFAULT),
                     &group,
@@ -43,7 +49,11 @@ fn rates_agree_with_the_formulas_from_ten_to_ten_million_keys() {
                     Sketch::Blocked(filter) => filter.insert_hashes(&members),
                     Sketch::Bloom(filter) => filter.insert_hashes(&members),
                     Sketch::Counting(_) => unreachable!("it is a blocked filter, counter by counter"),
-                    Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {}
+                    Sketch::Fuse(_)
+                    | Sketch::Ribbon(_)
+                    | Sketch::Scalable(_)
+                    | Sketch::Layered(_)
+                    | Sketch::CountMin(_) => {}
                 }
                 let rounds: u64 = if fpr < 1e-5 { 100 } else { 10 };
                 let mut hits = 0;

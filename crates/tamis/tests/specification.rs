@@ -11,6 +11,7 @@ use tamis::hash::{ByBytes, HashKey, Scheme, murmur3, polynomial_factor, xxh3};
 use tamis::key::{Maker, Recipe, keywords_of};
 use tamis::layered::{self, Layered};
 use tamis::params::{Common, Goal, GroupParams, Name, Params};
+use tamis::ribbon::{Ribbon, Widths};
 use tamis::scalable::Scalable;
 use tamis::sizing::Kind;
 
@@ -58,6 +59,12 @@ fn file_of_one_key(kind: Kind, hash: Scheme) -> (Params, Vec<u8>) {
         }
         (Kind::Fuse, _) => {
             let filter = Fuse::build(&mut vec![hash.identity(key)], shape.width()).unwrap();
+            section.copy_from_slice(filter.words());
+            seed = filter.seed();
+        }
+        (Kind::Ribbon, _) => {
+            let widths = Widths { bits: shape.width(), shorter: shape.shorter() };
+            let filter = Ribbon::build(&mut vec![hash.identity(key)], widths).unwrap();
             section.copy_from_slice(filter.words());
             seed = filter.seed();
         }
@@ -130,8 +137,12 @@ fn the_file_of_the_specification_is_read() {
 #[test]
 fn the_files_of_the_other_kinds_are_what_is_written() {
     let page = page();
-    let schemes =
-        [(Kind::Bloom, Scheme::DEFAULT), (Kind::Bloom, Scheme::Murmur3), (Kind::Fuse, Scheme::DEFAULT)];
+    let schemes = [
+        (Kind::Bloom, Scheme::DEFAULT),
+        (Kind::Bloom, Scheme::Murmur3),
+        (Kind::Fuse, Scheme::DEFAULT),
+        (Kind::Ribbon, Scheme::DEFAULT),
+    ];
     for (kind, hash) in schemes {
         let (params, bytes) = file_of_one_key(kind, hash);
         let shape = params.groups[0].shape;

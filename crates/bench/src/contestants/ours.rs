@@ -7,6 +7,7 @@ use tamis::bloom::{self, Bloom};
 use tamis::counting::Counting;
 use tamis::fuse::{Fuse, width_for};
 use tamis::memory::Words;
+use tamis::ribbon::{Ribbon, Widths};
 
 use super::{Contestant, RATE, Takes, hash};
 
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Box<dyn Contestant>> {
         Box::new(TamisCounting::default()),
         Box::new(TamisBloom::default()),
         Box::new(TamisFuse::default()),
+        Box::new(TamisRibbon::default()),
     ]
 }
 
@@ -196,6 +198,41 @@ impl Contestant for TamisFuse {
         let mut hashes = numbers.map(hash).collect();
         let width = width_for(RATE).expect("a usual rate");
         self.filter = Some(Fuse::build(&mut hashes, width).expect("distinct keys"));
+    }
+
+    fn count(&mut self, numbers: Range<u64>) -> u64 {
+        let filter = self.filter.as_ref().expect("built");
+        self.scratch.count(numbers, FEW, |hashes, found| filter.contains_hashes(hashes, found))
+    }
+
+    fn bits(&self) -> u64 {
+        self.filter.as_ref().map_or(0, |filter| filter.words().len() as u64 * 64)
+    }
+}
+
+#[derive(Default)]
+struct TamisRibbon {
+    filter: Option<Ribbon<Vec<u64>>>,
+    scratch: Scratch,
+}
+
+impl Contestant for TamisRibbon {
+    fn name(&self) -> &'static str {
+        "tamis ribbon"
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::All
+    }
+
+    fn start(&mut self, _keys: u64) {
+        self.filter = None;
+    }
+
+    fn insert(&mut self, numbers: Range<u64>) {
+        let mut hashes = numbers.map(hash).collect();
+        let widths = Widths::for_rate(RATE).expect("a usual rate");
+        self.filter = Some(Ribbon::build(&mut hashes, widths).expect("distinct keys"));
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {

@@ -60,7 +60,7 @@ Two of --keys, --bits (or --size), --bits-per-key and --fpr determine the rest, 
 numbers are missing, those of the example are taken: 1e9 keys, 8 bits per key. How the error follows is \
 derived step by step, by one hash function, by two and by k; --report writes the same as a page with charts.")]
 pub struct Explain {
-    /// A kind (bloom, blocked, fuse, counting, scalable, layered, count-min), or a file whose filter is
+    /// A kind (bloom, blocked, fuse, ribbon, counting, scalable, layered, count-min), or a file whose filter is
     /// explained
     #[arg(value_name = "KIND|FILE")]
     what: PathBuf,
@@ -216,7 +216,7 @@ impl Explain {
                 let name = name(&self.what, &group.params.group);
                 let seen = Seen { name, kind, fill: health.fill, keys: health.keys, rate: health.rate };
                 // The bits of fingerprints tell nothing.
-                (lesson, (kind != Kind::Fuse).then_some(seen))
+                (lesson, (!kind.is_static()).then_some(seen))
             }
         };
         Ok(Subject { lesson: lesson.expect("a file has no other shapes"), seen })
@@ -258,7 +258,7 @@ impl Explain {
             (_, true) => false,
             (Kind::Layered, _) => flag != "--bits-per-key",
             (Kind::Scalable, _) => matches!(flag, "--keys" | "--fpr"),
-            (Kind::Fuse, _) => !matches!(flag, "--layers" | "--hashes"),
+            (Kind::Fuse | Kind::Ribbon, _) => !matches!(flag, "--layers" | "--hashes"),
             _ => flag != "--layers",
         };
         let others: Vec<&str> = self.given().into_iter().filter(|flag| !has(flag)).collect();

@@ -221,7 +221,7 @@ fn an_empty_file_has_no_keys() {
     folder.refused("build h.csv --key a -o x.tamis", 1, &["no keys"]);
     folder.refused("build e.ndjson --key a -o x.tamis", 1, &["no keys"]);
     folder.refused("build - -o x.tamis", 1, &["no keys"]);
-    for kind in ["--kind fuse", "--hash murmur3", "--size 1MB", "--bits-per-key 9"] {
+    for kind in ["--kind fuse", "--kind ribbon", "--hash murmur3", "--size 1MB", "--bits-per-key 9"] {
         assert_eq!(folder.run(&format!("build e.txt {kind} -o x.tamis")).code, 1, "{kind}");
     }
     assert!(!folder.names().contains(&"x.tamis".into()));

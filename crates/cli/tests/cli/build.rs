@@ -9,7 +9,8 @@ use crate::support::{Folder, container, cut, shuffled};
 pub const RATINGS: &str = "--key tconst --group averageRating:round";
 
 /// All filters that can be built.
-pub const KINDS: [&str; 4] = ["--kind blocked", "--kind bloom", "--kind fuse", "--hash murmur3"];
+pub const KINDS: [&str; 5] =
+    ["--kind blocked", "--kind bloom", "--kind fuse", "--kind ribbon", "--hash murmur3"];
 
 /// Enough rows for several chunks of input.
 const ROWS: u64 = 40_000;
@@ -143,6 +144,7 @@ fn a_total_size_is_kept_and_every_group_gets_the_same_rate() {
         ("blocked", "64KB", 64_000),
         ("bloom", "64KB", 64_000),
         ("fuse", "64KiB", 65_536),
+        ("ribbon", "64KiB", 65_536),
         ("bloom", "99KB", 99_000),
     ] {
         let line = format!("build ratings.tsv {RATINGS} --kind {kind} --size {size} -o a.tamis");
@@ -177,7 +179,7 @@ fn a_total_size_is_kept_and_every_group_gets_the_same_rate() {
 #[test]
 fn bits_per_key_are_kept() {
     let folder = Folder::with_ratings(20_000);
-    for kind in ["blocked", "bloom", "fuse"] {
+    for kind in ["blocked", "bloom", "fuse", "ribbon"] {
         let line = format!("build ratings.tsv --key tconst --kind {kind} --bits-per-key 12 -o a.tamis");
         let bits = folder.json(&line)["groups"][0]["bits"].as_f64().unwrap() / 20_000.0;
         // A blocked filter has whole lines of 512 bits.

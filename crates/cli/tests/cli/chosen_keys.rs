@@ -27,8 +27,15 @@ fn honest(count: u32) -> String {
     (0..count).map(|i| format!("key{i}\n")).collect()
 }
 
-const EACH: [&str; 6] =
-    ["--kind blocked", "--kind bloom", "--kind fuse", "--kind counting", "--hash murmur3", "--seed 12345"];
+const EACH: [&str; 7] = [
+    "--kind blocked",
+    "--kind bloom",
+    "--kind fuse",
+    "--kind ribbon",
+    "--kind counting",
+    "--hash murmur3",
+    "--seed 12345",
+];
 
 #[test]
 fn who_has_the_file_makes_a_million_keys_that_pass() {

@@ -42,7 +42,7 @@ fn the_example_of_the_slides_is_derived_for_one_hash_two_and_k() {
 #[test]
 fn the_numbers_are_those_that_plan_gives() {
     let folder = Folder::new();
-    for kind in ["bloom", "blocked", "fuse", "counting"] {
+    for kind in ["bloom", "blocked", "fuse", "ribbon", "counting"] {
         for sizes in ["--keys 1e6 --fpr 0.01", "--keys 12345 --bits 98304", "--size 1MB --fpr 0.001"] {
             let plan = folder.json(&format!("plan {sizes} --kind {kind}"))["kinds"][0].clone();
             let page = folder.json(&format!("explain {kind} {sizes}"));
@@ -97,7 +97,7 @@ fn a_filter_of_a_file_is_explained_with_its_own_numbers() {
     folder.refused("explain groups.tamis --group none", 1, &["has no group"]);
     folder.refused("explain all.tamis --keys 10", 2, &["leave out --keys"]);
 
-    for kind in ["fuse", "counting"] {
+    for kind in ["fuse", "ribbon", "counting"] {
         folder.ok(&format!("build ratings.tsv --key tconst --kind {kind} -o {kind}.tamis"));
         assert_eq!(folder.json(&format!("explain {kind}.tamis"))["kind"], kind);
     }
@@ -112,7 +112,7 @@ fn a_filter_of_a_file_is_explained_with_its_own_numbers() {
 #[test]
 fn every_page_is_written_as_html_with_its_charts() {
     let folder = Folder::new();
-    for kind in ["bloom", "blocked", "fuse", "counting", "scalable", "layered", "count-min"] {
+    for kind in ["bloom", "blocked", "fuse", "ribbon", "counting", "scalable", "layered", "count-min"] {
         let text = folder.ok(&format!("explain {kind} --report {kind}.html"));
         let page = folder.text(&format!("{kind}.html"));
         for part in

@@ -168,12 +168,14 @@ fn files_of_version_2_are_built_again_byte_for_byte_and_stay_readable() {
     let files = ["--group", "(file):after=/,before=."];
     let polynomial = ["--hash", "polynomial", "--seed", "7", "--hashes", "3", "--bits", "1009"];
     let words = ":words,stop=en,min=3,stem=en,top=5";
+    let ribbon = ["--kind", "ribbon", "--fpr", "0.003", "--group", "(file):after=/,before=."];
     let documents = ["--record", "file", "--key", words, "--group", "(file)"];
     for (name, input, how, members) in [
         ("about", "rows.txt", &about[..], &["key 0", "key 99"][..]),
         ("steps", "urls.csv", &steps, &["//x.site0.co.uk", "http://site39.co.uk/"]),
         ("files", "logs", &files, &["host 0", "host 1", "host 2"]),
         ("polynomial", "logs", &polynomial, &["host 0", "host 1", "host 99"]),
+        ("ribbon", "logs", &ribbon, &["host 0", "host 1", "host 99"]),
         ("documents", "docs", &documents, &["Aliens", "été", "rose", "gardens", "spaces"]),
     ] {
         let golden = std::fs::read(root().join(format!("testdata/v2/{name}.tamis"))).unwrap();

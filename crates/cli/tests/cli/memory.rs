@@ -105,7 +105,9 @@ fn the_file_does_not_depend_on_the_memory() {
     let folder = Folder::new();
     let row = |i: u64| format!("{},{}\n", i % 35_000, i % 7);
     folder.write("t.csv", format!("k,g\n{}", (0..50_000).map(row).collect::<String>()));
-    for kind in ["", "--kind bloom", "--kind counting --distinct", "--kind fuse", "--hash murmur3"] {
+    for kind in
+        ["", "--kind bloom", "--kind counting --distinct", "--kind fuse", "--kind ribbon", "--hash murmur3"]
+    {
         for group in ["", "--group g"] {
             let build = format!("build t.csv --key k {group} {kind} --threads 1 -q -o");
             folder.ok(&format!("{build} a.tamis --memory 2MB"));
@@ -113,6 +115,21 @@ fn the_file_does_not_depend_on_the_memory() {
             assert!(folder.read("a.tamis") == folder.read("b.tamis"), "{kind} {group}");
         }
     }
+}
+
+/// Of three million keys, some are at hand at a time; or all are, on two threads.
+#[test]
+fn a_large_ribbon_does_not_depend_on_memory_and_threads() {
+    let folder = Folder::new();
+    folder.write("t.txt", (0..3_000_000).map(|i| format!("{i}\n")).collect::<String>());
+    let build = "build t.txt --format lines --kind ribbon --fpr 0.02 -q -o";
+    folder.ok(&format!("{build} a.tamis --memory 50MB --threads 1"));
+    folder.ok(&format!("{build} b.tamis --memory 1GB --threads 2"));
+    assert!(folder.read("a.tamis") == folder.read("b.tamis"));
+    let bits = 8.0 * folder.read("a.tamis").len() as f64 / 3e6;
+    assert!(bits <= 1.02 * 50f64.log2(), "{bits}");
+    assert_eq!(folder.json("test a.tamis t.txt --format lines --random 1e5")["passed"], true);
+    folder.refused(&format!("{build} c.tamis --memory 30MB"), 1, &["ribbon", "many keys", "--memory"]);
 }
 
 #[test]
@@ -127,6 +144,10 @@ fn less_memory_than_a_job_can_do_with_is_refused_and_the_least_is_named() {
     folder.refused(&format!("{fuse} 1MB"), 1, &["100,000 keys", "--memory 3MB"]);
     assert_eq!(folder.text("old.tamis"), "old");
     folder.ok(&format!("{fuse} 3MB"));
+    assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
+    let ribbon = "build t.txt --kind ribbon -o old.tamis --memory";
+    folder.refused(&format!("{ribbon} 1MB"), 1, &["ribbon", "100,000 keys", "--memory 4MB"]);
+    folder.ok(&format!("{ribbon} 4MB"));
     assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
     folder.refused("plan --keys 100 --fpr 0.01 --memory 1MB", 2, &["goes with --machines"]);
 }

@@ -124,24 +124,28 @@ fn different_parameters_are_refused_naming_the_difference_and_the_way_out() {
 }
 
 #[test]
-fn fuse_refuses_to_merge_and_to_add_and_names_the_kind_that_can() {
-    let folder = parts();
-    for part in [0, 1] {
-        folder.ok(&format!("build {part}.tsv {RATINGS} --kind fuse -o {part}.tamis"));
+fn static_kinds_refuse_to_merge_and_to_add_and_name_the_kind_that_can() {
+    for kind in ["fuse", "ribbon"] {
+        let folder = parts();
+        for part in [0, 1] {
+            folder.ok(&format!("build {part}.tsv {RATINGS} --kind {kind} -o {part}.tamis"));
+        }
+        let before = folder.read("0.tamis");
+        folder.refused("merge 0.tamis 0.tamis -o 0.tamis", 1, &[kind, "static", "--kind blocked"]);
+        folder.refused("add 0.tamis 1.tsv", 1, &[kind, "static", "--kind blocked"]);
+        folder.refused("compare 0.tamis 0.tamis", 1, &[kind, "--kind blocked"]);
+        assert!(folder.read("0.tamis") == before);
+
+        // The reason is that of the kind even where sizes differ, as they do for other data.
+        folder.refused("merge 0.tamis 1.tamis -o x.tamis", 1, &["static", "--kind blocked"]);
+
+        // Parameters fix its rate; the number of keys is its own.
+        folder.ok(&format!("plan ratings.tsv {RATINGS} --kind {kind} --fpr 0.003 -o params.json"));
+        folder.ok("build 0.tsv --params params.json -o 0.tamis");
+        assert_eq!(folder.json("test 0.tamis 0.tsv")["false_negatives"], 0);
+        folder.ok(&format!("build 0.tsv {RATINGS} --kind {kind} --fpr 0.003 -o same.tamis"));
+        assert!(folder.read("0.tamis") == folder.read("same.tamis"), "{kind}");
     }
-    let before = folder.read("0.tamis");
-    folder.refused("merge 0.tamis 0.tamis -o 0.tamis", 1, &["static", "--kind blocked"]);
-    folder.refused("add 0.tamis 1.tsv", 1, &["static", "--kind blocked"]);
-    folder.refused("compare 0.tamis 0.tamis", 1, &["fuse", "--kind blocked"]);
-    assert!(folder.read("0.tamis") == before);
-
-    // The reason is that of the kind even where sizes differ, as they do for other data.
-    folder.refused("merge 0.tamis 1.tamis -o x.tamis", 1, &["static", "--kind blocked"]);
-
-    // Parameters fix its rate; the number of keys is its own.
-    folder.ok(&format!("plan ratings.tsv {RATINGS} --kind fuse --fpr 0.001 -o params.json"));
-    folder.ok("build 0.tsv --params params.json -o 0.tamis");
-    assert_eq!(folder.json("test 0.tamis 0.tsv")["false_negatives"], 0);
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_group_that_was_not_planned_stops_the_build_naming_it() {
     let folder = Folder::new();
     folder.write("a.csv", "k,g\n1,x\n2,y\n");
     folder.write("b.csv", "k,g\n3,y\n4,z\n");
-    for kind in ["blocked", "fuse"] {
+    for kind in ["blocked", "fuse", "ribbon"] {
         folder.ok(&format!("plan a.csv --key k --group g --kind {kind} -o params.json"));
         folder.refused("build b.csv --params params.json -o b.tamis", 1, &["z", "not in the parameters"]);
     }

@@ -59,15 +59,15 @@ fn the_kind_that_is_asked_for_is_the_only_one_shown() {
         let plan = folder.json(line);
         plan["kinds"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap().into()).collect()
     };
-    assert_eq!(kinds("plan --keys 1e6 --fpr 0.01"), ["blocked", "bloom", "fuse"]);
-    for kind in ["blocked", "bloom", "fuse"] {
+    assert_eq!(kinds("plan --keys 1e6 --fpr 0.01"), ["blocked", "bloom", "fuse", "ribbon"]);
+    for kind in ["blocked", "bloom", "fuse", "ribbon"] {
         for size in ["--fpr 0.01", "--size 1.25MB", "--bits-per-key 10"] {
             let line = format!("plan --keys 1e6 {size} --kind {kind}");
             assert_eq!(kinds(&line), [kind], "{line}");
         }
         let svg = format!("plan --keys 1e6 --fpr 0.01 --kind {kind} --chart {kind}.svg");
         let plan = folder.ok(&svg);
-        for other in ["blocked", "bloom", "fuse"].iter().filter(|other| **other != kind) {
+        for other in ["blocked", "bloom", "fuse", "ribbon"].iter().filter(|other| **other != kind) {
             assert!(!plan.contains(other) && !folder.text(&format!("{kind}.svg")).contains(other), "{plan}");
         }
     }

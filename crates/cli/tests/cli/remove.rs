@@ -110,6 +110,7 @@ fn kinds_that_cannot_forget_name_the_one_that_can() {
         ("blocked", "keys share bits"),
         ("bloom", "keys share bits"),
         ("fuse", "static"),
+        ("ribbon", "static"),
         ("count-min", "below the truth"),
     ] {
         folder.ok(&format!("build users.txt --kind {kind} -o other.tamis"));

@@ -20,12 +20,13 @@ use tamis_make::files::{self, Mapped};
 use tamis_make::plan::Counters;
 use tamis_make::rows::{BadRows, Key, Take};
 
-const KINDS: [(Kind, Scheme); 8] = [
+const KINDS: [(Kind, Scheme); 9] = [
     (Kind::Blocked, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::Murmur3),
     (Kind::Bloom, Scheme::Polynomial { seed: 3 }),
     (Kind::Fuse, Scheme::DEFAULT),
+    (Kind::Ribbon, Scheme::DEFAULT),
     (Kind::Counting, Scheme::DEFAULT),
     (Kind::Layered, Scheme::DEFAULT),
     (Kind::CountMin, Scheme::DEFAULT),

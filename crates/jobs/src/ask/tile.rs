@@ -90,7 +90,11 @@ pub(super) fn size(sketch: &Sketch<&[u64]>) -> (u64, u32) {
         Sketch::Bloom(filter) => (filter.bits(), filter.hashes()),
         Sketch::Blocked(filter) => (0, filter.hashes()),
         Sketch::Counting(filter) => (0, filter.hashes()),
-        Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::Layered(_) | Sketch::CountMin(_) => (0, 0),
+        Sketch::Fuse(_)
+        | Sketch::Ribbon(_)
+        | Sketch::Scalable(_)
+        | Sketch::Layered(_)
+        | Sketch::CountMin(_) => (0, 0),
     }
 }
 
@@ -119,7 +123,11 @@ impl Tile {
             Sketch::Blocked(filter) => filter.count_masks(keys.hashes(), self.masks(filter.hashes(), keys)),
             Sketch::Counting(filter) => filter.count_masks(keys.hashes(), self.masks(filter.hashes(), keys)),
             Sketch::Bloom(filter) => filter.count_at(self.positions(filter.bits(), filter.hashes(), keys)),
-            Sketch::Fuse(_) | Sketch::Scalable(_) | Sketch::CountMin(_) | Sketch::Layered(_) => {
+            Sketch::Fuse(_)
+            | Sketch::Ribbon(_)
+            | Sketch::Scalable(_)
+            | Sketch::CountMin(_)
+            | Sketch::Layered(_) => {
                 contains(sketch, extent, keys, None, &mut Vec::new(), &mut self.found);
                 self.found.iter().filter(|found| **found).count()
             }

@@ -44,6 +44,7 @@ fn what_waits_on_disk_is_counted_like_what_is_held_in_memory() {
         (Kind::Bloom, Scheme::Murmur3),
         (Kind::Bloom, Scheme::Polynomial { seed: 3 }),
         (Kind::Fuse, Scheme::DEFAULT),
+        (Kind::Ribbon, Scheme::DEFAULT),
         (Kind::Counting, Scheme::DEFAULT),
         (Kind::Layered, Scheme::DEFAULT),
     ] {

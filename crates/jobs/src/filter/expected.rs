@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use tamis::sizing::{Kind, estimated_keys};
+use tamis::sizing::estimated_keys;
 use tamis::sketch::Sketch;
 use tamis_make::batch::{Keeps, KeyBatch, Needs};
 use tamis_make::exact;
@@ -94,7 +94,7 @@ pub(super) fn exact(path: &Path, file: &Mapped, groups: &[usize]) -> Option<Exac
     let params = file.params();
     let &[group] = groups else { return None };
     let planned = params.groups[group].keys();
-    if params.common.kind == Kind::Fuse {
+    if params.common.kind.is_static() {
         return Some(Exact { keys: planned, by: KnownBy::Static });
     }
     // Keys of another file, or damaged ones, tell nothing; whoever needs them is told.

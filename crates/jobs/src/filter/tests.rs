@@ -159,6 +159,7 @@ fn kinds() -> impl Strategy<Value = (Kind, Scheme)> {
             (Kind::Blocked, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::DEFAULT),
             (Kind::Fuse, Scheme::DEFAULT),
+            (Kind::Ribbon, Scheme::DEFAULT),
             (Kind::Bloom, Scheme::Murmur3),
             (Kind::Bloom, Scheme::Polynomial { seed: 3 }),
             (Kind::Counting, Scheme::DEFAULT),

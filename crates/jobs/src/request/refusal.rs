@@ -125,8 +125,8 @@ pub enum Refusal {
     #[error("{} of memory are too few; the least is {}", number::bytes(*.0), number::bytes(LEAST_MEMORY))]
     LittleMemory(u64),
     /// Keys for a static filter.
-    #[error("a fuse filter is sized by its own keys, which are counted")]
-    FuseKeys,
+    #[error("a {0} filter is sized by its own keys, which are counted")]
+    StaticKeys(Kind),
     /// A number of layers that is too small or too large.
     #[error("a layered filter has 1 to {MOST_LAYERS} layers, not {0}")]
     Layers(u32),
@@ -293,7 +293,7 @@ impl refusal::Refusal for Refusal {
             Refusal::LittleMemory(_) => {
                 vec![Help::give(opt::MEMORY.with(number::megabytes(LEAST_MEMORY)))]
             }
-            Refusal::FuseKeys => vec![Help::leave_out(opt::KEYS)],
+            Refusal::StaticKeys(_) => vec![Help::leave_out(opt::KEYS)],
             Refusal::Layers(_) | Refusal::LayersOfSize | Refusal::LayersUncounted => {
                 vec![Help::give(opt::LAYERS.with("N"))]
             }

@@ -14,7 +14,7 @@ use super::json;
 use super::sizes::{chosen, share};
 use super::{ByHand, Counting, Refusal, Sizes};
 use tamis_make::build::{
-    Bits, FilterSizing, Layering, Sketches, refuse_distinct, refuse_heavy, refuse_small_share,
+    Bits, FilterSizing, Layering, Sketches, Static, refuse_distinct, refuse_heavy, refuse_small_share,
 };
 use tamis_make::opt;
 use tamis_make::plan::{Amount, Asked, PerKey, Size};
@@ -140,6 +140,7 @@ pub fn sketches(
     }
     let hash = common.hash.single().unwrap_or(Single::DEFAULT); // all others have one
     let bits = |kind| Ok(Sketches::Bits { kind, hash, sizing: sizing()? });
+    let fixed = |kind| Ok(Sketches::Static { kind, hash, size: asked(sizes, by_hand, common)? });
     let counts = |update| {
         let heavy = heavy.map(|heavy| share("a share", opt::HEAVY, heavy)).transpose()?;
         let counters = counting.counters(heavy)?;
@@ -149,8 +150,9 @@ pub fn sketches(
     match kind {
         Kind::Blocked => bits(Bits::Blocked),
         Kind::Bloom => bits(Bits::Bloom),
-        Kind::Fuse if sizes.keys.is_some() => Err(Refusal::FuseKeys),
-        Kind::Fuse => Ok(Sketches::Fuse { hash, size: asked(sizes, by_hand, common)? }),
+        Kind::Fuse | Kind::Ribbon if sizes.keys.is_some() => Err(Refusal::StaticKeys(kind)),
+        Kind::Fuse => fixed(Static::Fuse),
+        Kind::Ribbon => fixed(Static::Ribbon),
         Kind::Layered => Ok(Sketches::Layered { hash, sizing: layering(layers, sizing()?)? }),
         Kind::Counting => Ok(Sketches::Counting { hash, sizing: sizing()?, distinct }),
         Kind::Scalable => Err(tamis_make::build::Refusal::Scalable.into()),

@@ -119,6 +119,9 @@ fn what_contradicts_itself_is_refused_with_the_reason_and_what_would_help() {
             "for keys whose number is unknown, and these can be counted: give kind=blocked",
         ),
         (json!({"kind": "fuse", "fpr": 1e-12}), "2^-32"),
+        (json!({"kind": "ribbon", "fpr": 1e-12}), "the lowest rate of a ribbon filter is 2^-32"),
+        (json!({"kind": "ribbon", "hashes": 2}), "a ribbon filter has 1 hash, not 2"),
+        (json!({"kind": "ribbon", "keys": 9}), "sized by its own keys, which are counted: leave out keys"),
         (json!({"kind": "fuse", "keys": 9}), "sized by its own keys, which are counted: leave out keys"),
         (
             json!({"distinct": true}),

@@ -24,13 +24,14 @@ fn built(job: &Job, folder: &Path) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-const SCHEMES: [(Kind, Scheme); 7] = [
+const SCHEMES: [(Kind, Scheme); 8] = [
     (Kind::Blocked, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::Murmur3),
     (Kind::Fuse, Scheme::DEFAULT),
     (Kind::Blocked, Scheme::Xxh3 { seed: 99 }),
     (Kind::Counting, Scheme::DEFAULT),
+    (Kind::Ribbon, Scheme::DEFAULT),
     (Kind::Bloom, Scheme::Polynomial { seed: 7 }), // records its count: whole files differ there
 ];
 
@@ -45,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn the_bytes_do_not_depend_on_threads_order_or_splitting(rows in rows(), cuts in prop::collection::vec(0usize..600, 0..4), threads in 1usize..5, scheme in 0usize..6, seed in any::<u64>()) {
+    fn the_bytes_do_not_depend_on_threads_order_or_splitting(rows in rows(), cuts in prop::collection::vec(0usize..600, 0..4), threads in 1usize..5, scheme in 0usize..7, seed in any::<u64>()) {
         let folder = tempfile::tempdir().unwrap();
         let scheme = SCHEMES[scheme];
         let sizing = AnySizing::Count(Size::Fpr(0.01));

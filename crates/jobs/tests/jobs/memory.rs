@@ -98,14 +98,21 @@ fn rows() -> impl Strategy<Value = Rows> {
     prop::collection::vec((0u8..4, 0u16..300), 1..400)
 }
 
-const KINDS: [Kind; 6] =
-    [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::CountMin, Kind::CountMinConservative, Kind::Counting];
+const KINDS: [Kind; 7] = [
+    Kind::Blocked,
+    Kind::Bloom,
+    Kind::Fuse,
+    Kind::Ribbon,
+    Kind::CountMin,
+    Kind::CountMinConservative,
+    Kind::Counting,
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0usize..6) {
+    fn the_bytes_are_those_of_a_file_that_is_built_of_the_same_rows(rows in rows(), part in 1usize..500, threads in 1usize..4, kind in 0..KINDS.len()) {
         let folder = tempfile::tempdir().unwrap();
         let text: String = Texts::of(&rows, 1).0.iter().map(|row| row.join(",") + "\n").collect();
         let (csv, file) = (folder.path().join("rows.csv"), folder.path().join("rows.tamis"));

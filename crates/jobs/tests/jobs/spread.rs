@@ -32,11 +32,12 @@ enum Case {
     Estimated,
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     Case::Kind(Kind::Counting),
     Case::Kind(Kind::Blocked),
     Case::Kind(Kind::Bloom),
     Case::Kind(Kind::Fuse),
+    Case::Kind(Kind::Ribbon),
     Case::Kind(Kind::Layered),
     Case::Kind(Kind::CountMin),
     Case::Murmur,

@@ -110,8 +110,9 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(refusal.to_string().contains("would be enough"), "{refusal}");
     assert!(estimate(Job { memory: least, ..tiny }).is_ok());
     assert!(matches!(estimate(Job { lost: 100, ..tiny }), Err(Refusal::Lost { .. })));
-    let fuse = Job { kind: Kind::Fuse, ..tiny };
-    assert!(matches!(estimate(fuse), Err(Refusal::Kind { .. })));
+    for kind in [Kind::Fuse, Kind::Ribbon] {
+        assert!(matches!(estimate(Job { kind, ..tiny }), Err(Refusal::Kind { .. })));
+    }
 }
 
 #[test]

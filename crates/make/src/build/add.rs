@@ -128,7 +128,7 @@ pub fn add(path: &Path, addition: &Addition, control: &Control) -> Result<Report
 fn refuse_kind(path: &Path, kind: Kind) -> Result<()> {
     match kind {
         Kind::Scalable => Err(Error::input(path, Refusal::AddToScalable)),
-        Kind::Fuse => Err(Error::input(path, Refusal::AddToFuse)),
+        Kind::Fuse | Kind::Ribbon => Err(Error::input(path, Refusal::AddToStatic(kind))),
         _ => Ok(()),
     }
 }

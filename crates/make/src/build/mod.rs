@@ -2,7 +2,8 @@
 //!
 //! [`Sketches`] say what is made. A job counts, plans and builds, as far as that needs each of them:
 //! `sketches` knows what must be known of the rows first and how keys get in, `insert` puts keys in row by
-//! row, `from_counted` the hashes that were counted, `finish` writes the files, `add` begins with a file.
+//! row, `from_counted` the hashes that were counted, `static_filters` all hashes of a set at once; `finish` writes
+//! the files, `add` begins with a file.
 
 mod add;
 mod finish;
@@ -10,6 +11,7 @@ mod from_counted;
 mod insert;
 mod refusal;
 mod sketches;
+mod static_filters;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,12 +28,13 @@ use tamis_read::{Control, Explained, Sources};
 
 pub use self::add::{Addition, add};
 use self::finish::{Output, finish, gather};
-pub(crate) use self::from_counted::{from_pairs, of_counted, static_filters};
+pub(crate) use self::from_counted::{from_pairs, of_counted};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
-pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches};
+pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches, Static};
 pub(crate) use self::sketches::{Need, Putting};
+pub(crate) use self::static_filters::static_filters;
 use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules, Means};
 use crate::distinct::EXACT;

@@ -21,23 +21,29 @@ pub enum Refusal {
     Estimated,
     /// A static filter takes more memory than there is.
     #[error(
-        "a fuse filter is built from all keys of its group at once: {} take {} of memory",
+        "a {kind} filter is built from {} of its group at once: {} take {} of memory",
+        if *kind == Kind::Ribbon { "many keys" } else { "all keys" },
         crate::number::counted(*keys, "key"),
         crate::number::bytes(*least)
     )]
     StaticMemory {
-        /// The keys of the largest group.
+        /// The kind.
+        kind: Kind,
+        /// The keys of the largest group; of a `ribbon`, those that are needed at the same time.
         keys: u64,
         /// The memory that they take, in bytes.
         least: u64,
     },
     /// A static filter that could not be built.
     #[error(
-        "no fuse filter of the {}{} was found with {seeds} seeds of its own, which does not happen by chance: some keys were chosen so that it fails (two for each of these seeds suffice)",
+        "no {kind} filter of the {}{} was found with {seeds} seeds of its own, which does not happen by chance: some keys were chosen so that it fails{}",
         crate::number::counted(*keys, "key"),
-        crate::text::of_group(group)
+        crate::text::of_group(group),
+        if *kind == Kind::Fuse { " (two for each of these seeds suffice)" } else { "" }
     )]
     ChosenKeys {
+        /// The kind.
+        kind: Kind,
         /// The group; no name where there are no groups.
         group: Name,
         /// Its keys.
@@ -52,8 +58,8 @@ pub enum Refusal {
     #[error("a scalable filter depends on the order of its keys, which several threads do not keep")]
     AddToScalable,
     /// The filter is static.
-    #[error("a fuse filter is static and takes no more keys")]
-    AddToFuse,
+    #[error("a {0} filter is static and takes no more keys")]
+    AddToStatic(Kind),
     /// The filter grows, and a build knows its keys.
     #[error("a scalable filter is for keys whose number is unknown, and these can be counted")]
     Scalable,
@@ -104,7 +110,7 @@ impl refusal::Refusal for Refusal {
             Refusal::AddToScalable => {
                 vec![Help::Do("add to it by removing duplicates with its state")]
             }
-            Refusal::AddToFuse => vec![
+            Refusal::AddToStatic(_) => vec![
                 Help::Do("build it again from all of the data"),
                 Help::build_with(opt::KIND.with(Kind::Blocked.name())),
             ],

@@ -33,7 +33,9 @@ pub enum Sketches {
         sizing: FilterSizing,
     },
     /// Static filters, whose size follows from their own keys.
-    Fuse {
+    Static {
+        /// Which of them.
+        kind: Static,
         /// The hash.
         hash: Single,
         /// How large.
@@ -79,6 +81,15 @@ pub enum Bits {
     Bloom,
 }
 
+/// Filters that are built of all keys at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Static {
+    /// Fast to ask.
+    Fuse,
+    /// The smallest.
+    Ribbon,
+}
+
 /// How many keys filters are made for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FilterSizing {
@@ -108,7 +119,7 @@ pub struct Given {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     Rows,
-    Fuse,
+    Static,
     Distinct,
     Counts { heavy: Option<f64> },
 }
@@ -126,7 +137,7 @@ impl Given {
                 refuse_small_share(heavy, epsilon)?;
                 Way::Counts { heavy }
             }
-            Kind::Fuse => Way::Fuse,
+            Kind::Fuse | Kind::Ribbon => Way::Static,
             Kind::Counting if distinct => Way::Distinct,
             Kind::Counting | Kind::Blocked | Kind::Bloom | Kind::Layered => Way::Rows,
         };
@@ -235,7 +246,8 @@ impl Sketches {
         match self {
             Sketches::Bits { kind: Bits::Blocked, .. } => Kind::Blocked,
             Sketches::Bits { kind: Bits::Bloom, .. } | Sketches::Published { .. } => Kind::Bloom,
-            Sketches::Fuse { .. } => Kind::Fuse,
+            Sketches::Static { kind: Static::Fuse, .. } => Kind::Fuse,
+            Sketches::Static { kind: Static::Ribbon, .. } => Kind::Ribbon,
             Sketches::Layered { .. } => Kind::Layered,
             Sketches::Counting { .. } => Kind::Counting,
             Sketches::Counts { update: Update::Plain, .. } => Kind::CountMin,
@@ -250,7 +262,7 @@ impl Sketches {
             Sketches::Published { hash, .. } => (*hash).into(),
             Sketches::Given(given) => given.params.common.hash,
             Sketches::Bits { hash, .. }
-            | Sketches::Fuse { hash, .. }
+            | Sketches::Static { hash, .. }
             | Sketches::Layered { hash, .. }
             | Sketches::Counting { hash, .. }
             | Sketches::Counts { hash, .. } => (*hash).into(),
@@ -293,7 +305,7 @@ impl Sketches {
         let Need::Keys(Measure { asked, layers: Layers::Fixed(0) }) = self.need() else { return false };
         let by_hand = asked.hashes.is_some() || !matches!(asked.amount, Amount::Size(_));
         let newer = matches!(self.hash(), Scheme::Polynomial { .. } | Scheme::Foreign(_));
-        self.kind() != Kind::Fuse && (by_hand || newer)
+        !self.kind().is_static() && (by_hand || newer)
     }
 
     /// What must be known of the rows first.
@@ -306,14 +318,14 @@ impl Sketches {
             Sketches::Bits { sizing, .. }
             | Sketches::Published { sizing, .. }
             | Sketches::Counting { sizing, .. } => filters(*sizing, 0),
-            Sketches::Fuse { size, .. } => filters(FilterSizing::Counted(*size), 0),
+            Sketches::Static { size, .. } => filters(FilterSizing::Counted(*size), 0),
             Sketches::Layered { sizing: Layering::Fixed(layers, sizing), .. } => filters(*sizing, *layers),
             Sketches::Layered { sizing: Layering::Following(each, hashes), .. } => {
                 let asked = Asked { amount: Amount::Size((*each).into()), hashes: *hashes };
                 Need::Keys(Measure { asked, layers: Layers::Following(*each) })
             }
             Sketches::Counts { counters, .. } => Need::Names(Each::Counters(*counters)),
-            Sketches::Given(Given { params, way: Way::Fuse }) => Need::Slots(params),
+            Sketches::Given(Given { params, way: Way::Static }) => Need::Slots(params),
             Sketches::Given(given) => Need::Nothing(&given.params),
         }
     }
@@ -324,11 +336,11 @@ impl Sketches {
             Sketches::Bits { .. } | Sketches::Published { .. } | Sketches::Layered { .. } => Putting::Rows,
             Sketches::Counting { distinct: false, .. } => Putting::Rows,
             Sketches::Counting { distinct: true, .. } => Putting::Distinct,
-            Sketches::Fuse { .. } => Putting::Static,
+            Sketches::Static { .. } => Putting::Static,
             Sketches::Counts { heavy, .. } => Putting::Weights { heavy: *heavy },
             Sketches::Given(given) => match given.way {
                 Way::Rows => Putting::Rows,
-                Way::Fuse => Putting::Static,
+                Way::Static => Putting::Static,
                 Way::Distinct => Putting::Distinct,
                 Way::Counts { heavy } => Putting::Weights { heavy },
             },

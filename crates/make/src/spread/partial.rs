@@ -91,7 +91,7 @@ pub(super) struct Layout {
 
 impl Layout {
     pub fn new(params: &Params, range_bytes: usize) -> Result<Layout> {
-        if params.common.kind == Kind::Fuse || params.common.kind == Kind::Scalable {
+        if params.common.kind.is_static() || params.common.kind == Kind::Scalable {
             return Err(Refusal::Kind { kind: params.common.kind }.into());
         }
         if !(64..=1 << 30).contains(&range_bytes) {

@@ -117,7 +117,7 @@ def build(
     A filter that holds more keys than `keys` or `params` planned it for says so by a warning, and one that `size` or
     `bits_per_key` leave so little room that it says yes to every second key.
 
-    Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"counting"``, ``"layered"`` (with `layers`), or ``"count-min"``,
+    Kinds: ``"blocked"`` (default), ``"bloom"``, ``"fuse"``, ``"ribbon"``, ``"counting"``, ``"layered"`` (with `layers`), or ``"count-min"``,
     which counts how often keys come, or sums up the column `weight`. It is sized by `epsilon` and `delta` (or
     `width` and `depth`), has counters of `counter_bits` 64 or 32, counts with less error but in one order if
     `conservative`, and keeps the keys whose share is at least `heavy`. `hash` is ``"xxh3"`` (with a `seed`),

@@ -211,7 +211,7 @@ class Sketch(_tamis.Holder):
 
     @property
     def kind(self) -> str:
-        """blocked, bloom, fuse, counting, layered, scalable, count-min or count-min-conservative."""
+        """blocked, bloom, fuse, ribbon, counting, layered, scalable, count-min or count-min-conservative."""
         return self._file.kind
 
     @property
@@ -303,7 +303,7 @@ class Sketch(_tamis.Holder):
     ) -> Sketch:
         """The sketch of these rows and of those that it has: another one, this stays as it is. It has the bytes of
         one build of all rows with these parameters. Columns are those of the recipe; others may be named. Kinds
-        that cannot be merged (``"fuse"``, conservative counts) cannot be added to.
+        that cannot be merged (``"fuse"``, ``"ribbon"``, conservative counts) cannot be added to.
 
         >>> import tamis
         >>> hits = tamis.build(["/", "/about"], kind="count-min")

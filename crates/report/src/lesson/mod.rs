@@ -11,6 +11,7 @@ mod counting;
 mod fuse;
 mod layered;
 mod others;
+mod ribbon;
 mod scalable;
 pub mod slides;
 mod words;
@@ -33,6 +34,7 @@ enum Numbers {
     Blocked(blocked::Numbers),
     Bloom(bloom::Numbers),
     Fuse(fuse::Numbers),
+    Ribbon(ribbon::Numbers),
     Counting(counting::Numbers),
     Scalable(scalable::Numbers),
     Layered(layered::Numbers),
@@ -64,6 +66,7 @@ impl Lesson {
             Shape::Fuse { slots, fingerprint_bits } => {
                 Numbers::Fuse(fuse::Numbers::of(keys, slots, fingerprint_bits))
             }
+            Shape::Ribbon { widths, .. } => Numbers::Ribbon(ribbon::Numbers::of(keys, widths)),
             Shape::Counting { lines, hashes } => {
                 Numbers::Counting(counting::Numbers::of(keys, lines, hashes))
             }
@@ -91,6 +94,7 @@ impl Lesson {
             Numbers::Blocked(numbers) => numbers.page(),
             Numbers::Bloom(numbers) => numbers.page(),
             Numbers::Fuse(numbers) => numbers.page(),
+            Numbers::Ribbon(numbers) => numbers.page(),
             Numbers::Counting(numbers) => numbers.page(),
             Numbers::Scalable(numbers) => numbers.page(),
             Numbers::Layered(numbers) => numbers.page(),
@@ -109,6 +113,7 @@ impl Lesson {
             Numbers::Blocked(numbers) => numbers.json(),
             Numbers::Bloom(numbers) => numbers.json(),
             Numbers::Fuse(numbers) => numbers.json(),
+            Numbers::Ribbon(numbers) => numbers.json(),
             Numbers::Counting(numbers) => numbers.json(),
             Numbers::Scalable(numbers) => numbers.json(),
             Numbers::Layered(numbers) => numbers.json(),

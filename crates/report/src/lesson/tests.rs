@@ -135,6 +135,11 @@ fn counters_err_as_the_bits_that_they_replace_and_fingerprints_by_their_width() 
     assert_eq!(counting["bits"].as_u64().unwrap(), 4 * blocked["bits"].as_u64().unwrap());
     let fuse = Lesson::of_filter(Kind::Fuse.shape_for_rate(1000, 0.01).unwrap(), 1000).unwrap().json();
     assert_eq!((fuse["width"].as_u64(), fuse["fpr"].as_f64()), (Some(7), Some(1.0 / 128.0)));
+    let ribbon =
+        Lesson::of_filter(Kind::Ribbon.shape_for_rate(1_000_000, 0.01).unwrap(), 1_000_000).unwrap().json();
+    assert_eq!(ribbon["width"].as_u64(), Some(7));
+    assert!(near(ribbon["fpr"].as_f64().unwrap(), 0.01, 0.001), "{ribbon}");
+    assert!(ribbon["of_least"].as_f64().unwrap() < 1.02, "{ribbon}");
 }
 
 /// Whatever the numbers are, there is a page without holes.
@@ -152,6 +157,7 @@ fn every_lesson_reads_well_at_the_ends_of_its_numbers() {
     }
     for (keys, fpr) in [(1, 0.5), (1_000, 0.01), (1 << 30, 1e-9)] {
         lessons.extend(Lesson::of_filter(Kind::Fuse.shape_for_rate(keys, fpr).unwrap(), keys));
+        lessons.extend(Lesson::of_filter(Kind::Ribbon.shape_for_rate(keys, fpr).unwrap(), keys));
         lessons.extend(Lesson::of_filter(Kind::Counting.shape_for_rate(keys, fpr).unwrap(), keys));
         lessons.extend(Lesson::of_growing(keys, fpr, 3));
     }

@@ -32,13 +32,14 @@ pub fn vectored<V: Vectored>(work: V) -> V::Output {
     {
         /// # Safety
         /// The processor must have these features.
-        #[target_feature(enable = "avx2,bmi1,bmi2")]
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
         unsafe fn with_avx2<V: Vectored>(work: V) -> V::Output {
             work.run()
         }
         let detected = std::is_x86_feature_detected!("avx2")
             && std::is_x86_feature_detected!("bmi1")
-            && std::is_x86_feature_detected!("bmi2");
+            && std::is_x86_feature_detected!("bmi2")
+            && std::is_x86_feature_detected!("popcnt");
         if detected {
             // SAFETY: the features were just detected.
             return unsafe { with_avx2(work) };

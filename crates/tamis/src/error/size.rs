@@ -6,6 +6,7 @@ use crate::fuse::{MAX_WIDTH, PROBES};
 use crate::hash::Scheme;
 use crate::layered::MOST_LAYERS;
 use crate::real::exp;
+use crate::ribbon::PLACES;
 use crate::sizing::{Kind, Shape};
 use alloc::format;
 use alloc::string::String;
@@ -147,6 +148,7 @@ fn hashes_of(kind: Kind) -> String {
         Kind::Blocked | Kind::Counting => "1, 2, 4, 8, 16 or 32 hashes".into(),
         Kind::Bloom | Kind::Layered => format!("1 to {MOST_HASHES} hashes"),
         Kind::Fuse => format!("{PROBES} hashes"),
+        Kind::Ribbon => format!("{PLACES} hash"),
         Kind::Scalable | Kind::CountMin | Kind::CountMinConservative => {
             "numbers of hashes that follow from its size".into()
         }

@@ -48,9 +48,11 @@ impl Set {
             }),
             Sketch::Counting(filter) => Ok(Set::Counting(filter)),
             Sketch::Scalable(filter) if scheme.by_bytes().is_none() => Ok(Set::Scalable(filter)),
-            Sketch::Scalable(_) | Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => {
-                Err(Error::Cannot { kind, action: Action::Insert })
-            }
+            Sketch::Scalable(_)
+            | Sketch::Fuse(_)
+            | Sketch::Ribbon(_)
+            | Sketch::Layered(_)
+            | Sketch::CountMin(_) => Err(Error::Cannot { kind, action: Action::Insert }),
         }
     }
 

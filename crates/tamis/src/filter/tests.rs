@@ -191,7 +191,7 @@ fn what_makes_no_filter_is_refused() {
     assert!(matches!(Filter::with_rate(u64::MAX, 0.01), Err(Error::TooLarge { .. })));
     assert!(matches!(Filter::with_rate(1 << 52, 0.01), Err(Error::Memory { .. })));
     assert!(builder().kind(Kind::Scalable).bits_per_key(9.0).for_keys(10).is_err());
-    for kind in [Kind::Fuse, Kind::Layered, Kind::CountMin, Kind::CountMinConservative] {
+    for kind in [Kind::Fuse, Kind::Ribbon, Kind::Layered, Kind::CountMin, Kind::CountMinConservative] {
         let refused = builder().kind(kind).for_keys(10).unwrap_err();
         assert!(matches!(refused, Error::Cannot { action: Action::Insert, .. }), "{refused}");
         assert!(builder().kind(kind).from_keys(["ann"]).is_err());

@@ -139,6 +139,8 @@ pub(super) struct Entry {
     pub hashes: u32,
     pub slots: u64,
     pub width: u32,
+    /// Of a `ribbon`; reserved in other kinds.
+    pub shorter: u32,
     pub seed: u64,
     pub keys: u64,
     pub fpr: f64,
@@ -162,7 +164,7 @@ impl Entry {
         put(&self.hashes.to_le_bytes());
         put(&self.slots.to_le_bytes());
         put(&self.width.to_le_bytes());
-        put(&[0; 4]);
+        put(&self.shorter.to_le_bytes());
         put(&self.seed.to_le_bytes());
         put(&self.keys.to_le_bytes());
         put(&self.fpr.to_le_bytes());
@@ -174,14 +176,14 @@ impl Entry {
         bytes
     }
 
-    /// `None` if the reserved bytes are not zero.
-    pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
-        let entry = Entry {
+    pub fn decode(bytes: &[u8; ENTRY_BYTES]) -> Entry {
+        Entry {
             name_offset: u64_at(bytes, 0),
             name_len: u32_at(bytes, 8),
             hashes: u32_at(bytes, 12),
             slots: u64_at(bytes, 16),
             width: u32_at(bytes, 24),
+            shorter: u32_at(bytes, 28),
             seed: u64_at(bytes, 32),
             keys: u64_at(bytes, 40),
             fpr: f64::from_bits(u64_at(bytes, 48)),
@@ -190,8 +192,7 @@ impl Entry {
             offset: u64_at(bytes, 72),
             len: u64_at(bytes, 80),
             sum: u64_at(bytes, 88),
-        };
-        (u32_at(bytes, 28) == 0).then_some(entry)
+        }
     }
 }
 

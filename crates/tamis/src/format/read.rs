@@ -255,15 +255,18 @@ impl Directory {
         let mut named = 0u64;
         for bytes in chunks::<_, ENTRY_BYTES>(directory).0 {
             let number = groups.len();
-            let entry = Entry::decode(bytes).ok_or_else(|| Error::Corrupt(Damage::EntryReserved(number)))?;
+            let entry = Entry::decode(bytes);
+            if kind != Kind::Ribbon && entry.shorter != 0 {
+                return Err(Error::Corrupt(Damage::EntryReserved(number)));
+            }
             let name = names
                 .get(named as usize..)
                 .and_then(|rest| rest.get(..entry.name_len as usize))
                 .filter(|_| entry.name_offset == named)
                 .ok_or_else(|| Error::Corrupt(Damage::EntryName(number)))?;
             named += u64::from(entry.name_len);
-            let Entry { keys, fpr, slots, width, hashes, rows, ones, seed, sum, .. } = entry;
-            groups.push((Name(name.to_vec()), Numbers { keys, fpr, slots, width, hashes }));
+            let Entry { keys, fpr, slots, width, hashes, shorter, rows, ones, seed, sum, .. } = entry;
+            groups.push((Name(name.to_vec()), Numbers { keys, fpr, slots, width, hashes, shorter }));
             tallies.push(Tally { rows, ones, beside: Beside::from_number(kind, seed), sum });
             places.push((entry.offset, entry.len));
         }

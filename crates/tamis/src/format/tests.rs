@@ -13,6 +13,7 @@ use crate::hash::Scheme;
 use crate::key::Recipe;
 use crate::layered::Layered;
 use crate::params::{Common, Goal, GroupParams, Name, Params};
+use crate::ribbon::Ribbon;
 use crate::scalable::Scalable;
 use crate::sizing::{Kind, Shape};
 use crate::testing::hashes;
@@ -76,6 +77,12 @@ fn file(kind: Kind, sizes: &[usize]) -> Vec<u8> {
                 .insert_hashes(&keys),
             Kind::Fuse => {
                 let built = Fuse::build(&mut keys, group.shape.width()).unwrap();
+                section.copy_from_slice(built.words());
+                seed = built.seed();
+            }
+            Kind::Ribbon => {
+                let Shape::Ribbon { widths, .. } = group.shape else { panic!("{:?}", group.shape) };
+                let built = Ribbon::build(&mut keys, widths).unwrap();
                 section.copy_from_slice(built.words());
                 seed = built.seed();
             }
@@ -289,6 +296,38 @@ fn layers_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn each_number_of_a_ribbon_is_checked() {
+    let good = file(Kind::Ribbon, &[100]);
+    assert_eq!(good[8], 2, "the version");
+    let field = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().unwrap());
+    let entry = Extents::of([field(24), 1, 1, field(48)], [0, 0, 0]).unwrap().directory.0 as usize;
+    let shape = open(&good).unwrap().params().groups[0].shape;
+    let stored = |at: usize| u32::from_le_bytes(good[entry + at..entry + at + 4].try_into().unwrap());
+    assert_eq!((stored(12), stored(24), stored(28)), (1, shape.width(), shape.shorter()));
+    assert_eq!((u64::from(stored(16)), stored(40)), (shape.slots(), 100));
+    // hashes; slots; width; shorter; keys, and so many that no machine has memory for them
+    let broken =
+        [(12, 2), (12, 0), (16, 64), (16, 0), (24, 0), (24, 8), (24, 33), (28, 65536), (28, u32::MAX)];
+    for (at, value) in broken.into_iter().chain([(40, 0), (40, 5000), (44, 1), (44, 256), (44, u32::MAX)]) {
+        let mut bytes = good.clone();
+        bytes[entry + at..entry + at + 4].copy_from_slice(&value.to_le_bytes());
+        reseal(&mut bytes);
+        assert!(matches!(open(&bytes), Err(Error::Corrupt(_))), "{value} at {at}");
+    }
+    // A seed is any number: a wrong one gives wrong answers, and nothing worse.
+    let mut bytes = good.clone();
+    bytes[entry + 32..entry + 40].fill(0xff);
+    reseal(&mut bytes);
+    open(&bytes).unwrap().sketch(0).unwrap().contains_hash(1);
+    // Version 1 has no such kind.
+    let mut bytes = good.clone();
+    bytes[8] = 1;
+    reseal(&mut bytes);
+    let refused = open(&bytes).unwrap_err();
+    assert!(matches!(refused, Error::Corrupt(Damage::RecipeVersion { recipe: 2, file: 1 })), "{refused}");
+}
+
+#[test]
 fn a_layered_filter_of_keys_that_are_no_records_is_refused() {
     let common = Common { kind: Kind::Layered, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
     let shape = Kind::Layered.shape_for_rate(10, 0.05).unwrap();
@@ -336,7 +375,7 @@ fn a_flipped_bit_anywhere_is_found() {
 
 proptest! {
     #[test]
-    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0usize..8) {
+    fn hostile_bytes_never_panic(changes in prop::collection::vec((0usize..2000, any::<u8>()), 1..6), kind in 0..Kind::ALL.len()) {
         let mut bytes = file(Kind::ALL[kind], &[40, 3]);
         if Kind::ALL[kind].counts() {
             let container = open(&bytes).unwrap();

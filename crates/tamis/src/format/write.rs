@@ -189,13 +189,14 @@ fn head_before(params: &Params, tallies: &[Tally], after: &After<'_>) -> io::Res
     let (mut name_offset, mut start) = (0, 0);
     for (group, tally) in params.groups.iter().zip(tallies) {
         let name_len = u32::try_from(group.group.0.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let Numbers { keys, fpr, slots, width, hashes } = group.numbers();
+        let Numbers { keys, fpr, slots, width, hashes, shorter } = group.numbers();
         let entry = Entry {
             name_offset,
             name_len,
             hashes,
             slots,
             width,
+            shorter,
             seed: tally.beside.number(),
             keys,
             fpr,

@@ -1,4 +1,4 @@
-//! The binary fuse filter: the smallest filter, for a set that is known and final.
+//! The binary fuse filter: small and fast, for a set that is known and final.
 //!
 //! **Answers** "may this key be in the set?". **Errs** on one side only: a key of the set is
 //! always found; any other is found with a probability of 2^-w, where w is the width of a

@@ -4,9 +4,10 @@
 //! **Answers** "may this key be in the set?". **Errs** on one side only: a key of the set is
 //! always found; any other is found with any probability p that was asked for. **Costs** at most
 //! 1.02 · log₂(1/p) bits per key for p ≤ 0.02 from a million keys up, all counted (a `fuse`
-//! 1.13 or more, a Bloom filter 1.44); 1.04 for p ≤ 0.16; up to 1.08 where p is above that and
+//! 1.13 or more, a Bloom filter 1.44); 1.04 for p ≤ 0.16; up to 1.08 where p is above that, at most 0.5, and
 //! no power of two. A lookup reads one place in memory, of about log₂(1/p) · 16 bytes, and computes
-//! more than that of a [`fuse`](crate::fuse). Building takes 12 bytes of memory per key.
+//! more than that of a [`fuse`](crate::fuse). Building takes about 9 bytes of memory per
+//! key and some megabytes, or some megabytes alone ([`build_from`]).
 //! **Do not use it** where keys come one by one: nothing can be added, removed or merged, and the
 //! whole set must be at hand to build it; nor where lookups must be as fast as they can.
 //!
@@ -22,9 +23,13 @@
 //! bumped: they go to a second table, which bumps some to a third, and so on, until so few are
 //! left that the room does not matter.
 //!
+//! The slots of a large table form runs of a million, each of which is solved alone: on any thread, and
+//! when there is memory for its keys.
+//!
 //! A rate between two powers of two is met by blocks of slots that are one bit narrower at the
 //! front of each table than after it. This costs up to 0.086 bits for a key: the only cost that
-//! matters for high rates.
+//! matters for high rates. No other choice of whole widths costs less, by key, layer or table: the rate is
+//! a convex function of the bits, and a mixture lies on its chords.
 //!
 //! The same set gives the same words: hashes are sorted and made distinct first, and seeds are
 //! tried from 0 up until one works. docs/format.md, section 13g, has every formula.
@@ -49,6 +54,7 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
+mod band;
 mod build;
 mod params;
 mod place;
@@ -56,5 +62,6 @@ mod sketch;
 #[cfg(test)]
 mod tests;
 
-pub use params::{MAX_KEYS, MAX_WIDTH, SHARES, Widths, rate, slots, widths_for_words, words_needed};
+pub use build::{Run, Solved, Supply, build_from, is_one_run, run_needs};
+pub use params::{MAX_KEYS, MAX_WIDTH, PLACES, SHARES, Widths, rate, slots, widths_for_words, words_needed};
 pub use sketch::Ribbon;

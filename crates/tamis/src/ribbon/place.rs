@@ -44,13 +44,19 @@ pub(super) struct Place {
     pub fingerprint: u32,
 }
 
+/// The first slot of a key in a layer with this many starts. It grows with the key.
+#[inline]
+pub(super) fn start(key: u64, starts: u64) -> u64 {
+    ((u128::from(key) * u128::from(starts)) >> 64) as u64
+}
+
 /// The place of a key, which is a hash as its layer has mixed it, in a layer with this many
-/// starts. The start grows with the key.
+/// starts.
 #[inline]
 pub(super) fn place(key: u64, starts: u64) -> Place {
     let z = mix(key);
     Place {
-        start: ((u128::from(key) * u128::from(starts)) >> 64) as u64,
+        start: start(key, starts),
         coefficients: z | 1,
         fingerprint: (z.wrapping_mul(SPREAD) >> 32) as u32,
     }

@@ -374,6 +374,69 @@ fn known_sets_give_the_known_words() {
     }
 }
 
+/// Of more slots than a run has, by the same program in Python.
+#[test]
+fn a_known_set_of_two_runs_gives_the_known_words() {
+    let filter = built(&hashes(11, 1_200_000), Widths { bits: 2, shorter: 30_000 });
+    assert_eq!((filter.seed(), filter.words().len()), (0, 29_237));
+    assert_eq!(filter.words().iter().fold(0, |sum, word| mix(sum ^ word)), 0x1bb6_e697_abf4_483d);
+}
+
+/// Reads and works in portions of its own.
+struct Portions<'a> {
+    hashes: &'a [u64],
+    portion: usize,
+    reads: usize,
+}
+
+impl Supply for Portions<'_> {
+    type Error = crate::Error;
+
+    fn read(&mut self, take: &mut (dyn FnMut(&[u64]) + Send)) -> crate::Result<()> {
+        self.reads += 1;
+        self.hashes.chunks(self.portion).rev().for_each(take);
+        Ok(())
+    }
+
+    fn work(&mut self, runs: Vec<Run>, work: &(dyn Fn(Run) -> Solved + Sync)) -> crate::Result<Vec<Solved>> {
+        let solved =
+            runs.into_iter().rev().map(|run| std::thread::scope(|s| s.spawn(|| work(run)).join().unwrap()));
+        Ok(solved.collect())
+    }
+}
+
+#[test]
+fn the_memory_the_order_and_the_threads_of_a_build_change_nothing() {
+    let keys = hashes(12, 3_000_000);
+    let widths = Widths { bits: 4, shorter: 9000 };
+    let whole = built(&keys, widths);
+    assert_eq!(whole.seed(), 0);
+    let mut found = vec![false; keys.len()];
+    whole.contains_hashes(&keys, &mut found);
+    assert!(!found.contains(&false));
+    // All at a time; a run at a time, and what it bumps; and not even that: levels tell what was bumped.
+    for (held, reads) in [(u64::MAX, 1), (1_000_000, 3), (0, 6)] {
+        let mut supply = Portions { hashes: &keys, portion: 70_001, reads: 0 };
+        let mut words = vec![7; whole.words().len()];
+        let seed = build_from(&mut supply, 3_000_000, widths, &mut words, held).unwrap();
+        assert_eq!((seed, supply.reads), (0, reads), "{held}");
+        assert!(words == whole.words(), "{held}");
+    }
+}
+
+#[test]
+fn a_supply_that_repeats_hashes_is_refused() {
+    for count in [10, 5000, 1_200_000] {
+        let keys = hashes(13, count);
+        let twice = [&keys[..], &keys[count / 2..=count / 2]].concat();
+        let mut supply = Portions { hashes: &twice, portion: 1000, reads: 0 };
+        let mut words = vec![0; words_needed(count as u64 + 1, bits(2)).unwrap()];
+        let error = build_from(&mut supply, count as u64 + 1, bits(2), &mut words, 1 << 20).unwrap_err();
+        assert!(matches!(error, crate::Error::Repeats), "{error}");
+        assert_eq!(built(&twice, bits(2)).words(), built(&keys, bits(2)).words());
+    }
+}
+
 /// Prints what a filter of a million keys costs; it asserts nothing of time.
 #[test]
 #[ignore = "prints measurements"]

@@ -177,6 +177,7 @@ mod tests {
             (Kind::Blocked, &[1, 2, 4, 8, 16, 32][..]),
             (Kind::Counting, &[1, 2, 4, 8, 16, 32]),
             (Kind::Fuse, &[3]),
+            (Kind::Ribbon, &[1]),
             (Kind::Scalable, &[]),
         ] {
             for hashes in 0..=70 {

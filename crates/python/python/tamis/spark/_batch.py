@@ -254,8 +254,8 @@ def _counted(source: Source, rows: Any, options: dict[str, Any]) -> _tamis.Count
 
     few = _at_once(source.spark)
     most = few // 4
-    # For fuse, all hashes are needed. Other counters estimate beyond some, and the sooner the more of them they have.
-    needs_all = options.get("kind") == "fuse" or options.get("params") is not None
+    # For static filters, all hashes are needed. Other counters estimate beyond some, and the sooner the more of them they have.
+    needs_all = options.get("kind") in ("fuse", "ribbon") or options.get("params") is not None
     parts = _CUTS if needs_all else 16
     seen = rows.mapInArrow(_function(_tasks.CountRows(options, parts, most)), PARTS)
     seen.persist(StorageLevel.DISK_ONLY)  # how it is brought here depends on how much all of it is

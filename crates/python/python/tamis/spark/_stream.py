@@ -171,7 +171,7 @@ def _planned(options: dict[str, Any]) -> tuple[dict[str, Any], str]:
     if params:
         _tamis.planned_without_rows(options)  # says what is wrong with it
     called = options.get("kind") or (json.loads(params)["kind"] if params else "blocked")
-    if called in ("fuse", "scalable"):
+    if called in ("fuse", "ribbon", "scalable"):
         raise ValueError(f'a {called} filter cannot be made of parts of a stream: use kind="blocked" and keys=N')
     planned = _tamis.planned_without_rows(options)
     if planned is None and options.get("group") is None:

@@ -21,6 +21,7 @@ use tamis::countmin::CountMin;
 use tamis::fuse::Fuse;
 use tamis::hash::{murmur3, xxh3};
 use tamis::layered::Layered;
+use tamis::ribbon::{Ribbon, Widths};
 use tamis::scalable::Scalable;
 use tamis::{Error, Kind};
 
@@ -109,6 +110,8 @@ fn checks() -> Result<Vec<bool>, Error> {
     results.push(counts.estimate_hash(hashes[0]) >= 42 && counts.total() == 2041);
     let fuse = Fuse::build(&mut hashes, 8)?;
     results.push(hashes.iter().all(|&hash| fuse.contains_hash(hash)));
+    let ribbon = Ribbon::build(&mut hashes, Widths { bits: 8, shorter: 0 })?;
+    results.push(hashes.iter().all(|&hash| ribbon.contains_hash(hash)));
 
     let shape = Kind::Bloom.shape_for_rate(1_000_000, 0.01)?;
     results.push(shape.hashes() == 7 && murmur3(b"hello", 0) == 0x248b_fa47);
