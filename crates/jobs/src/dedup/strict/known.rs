@@ -166,7 +166,7 @@ impl Known {
     /// Makes room for a key of this length; false where there is none.
     fn make_room(&mut self, length: usize) -> tamis::Result<bool> {
         let more = 2 * length + PER_CROWDED; // if it is crowded
-        if self.bytes() + more > self.memory || self.text.len() + more >= 1 << PLACE {
+        if self.bytes() + more > self.memory || (self.text.len() + more) as u64 >= 1 << PLACE {
             return Ok(false);
         }
         if self.taken < self.slots.len() / 4 * 3 {
