@@ -42,6 +42,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
     check_outputs(job, None, inputs.iter().map(|input| &input.path))?;
     let form = form(job, &mut sources)?;
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
+    drop(Seen::new(Room::Any, fpr)?); // what is no rate is refused, whether or not a filter will be needed
     let hash = job.hash();
     let known = Known::new(hash, usize::try_from(memory).unwrap_or(usize::MAX))?;
     let mut outlets = Outlets::open(job, &form)?;
