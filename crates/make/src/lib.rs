@@ -31,6 +31,7 @@ pub mod names;
 pub mod number;
 pub mod numbering;
 pub mod opt;
+pub mod order;
 mod pairs;
 pub mod parallel;
 pub mod pipe;

@@ -1,4 +1,5 @@
-//! `tamis build` without the number of keys, beside the same with it: from a file, through a pipe, and compressed.
+//! `tamis build` without the number of keys, beside the same with it: from a file, from Parquet, through a pipe, and
+//! compressed.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +20,8 @@ const BUFFER: u64 = 256 << 20;
 
 /// How lines come, what reads them ($1 the program, $2 the file, $3 the output, the rest arguments), and how many times as
 /// long it may take without the number of keys.
-const WAYS: [(&str, &str, f64); 3] = [
+const WAYS: [(&str, &str, f64); 4] = [
+    ("parquet", r#"p=$1 i=$2 o=$3; shift 3; exec "$p" build "$i.parquet" --key line -o "$o" "$@""#, 1.5),
     ("file", r#"p=$1 i=$2 o=$3; shift 3; exec "$p" build "$i" --format lines -o "$o" "$@""#, 1.5),
     ("pipe", r#"p=$1 i=$2 o=$3; shift 3; cat "$i" | "$p" build - --format lines -o "$o" "$@""#, 2.0),
     ("gzip", r#"p=$1 i=$2 o=$3; shift 3; exec "$p" build "$i.gz" --format lines -o "$o" "$@""#, 2.0),
@@ -32,6 +34,10 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
     for &keys in rows {
         let input = data.lines(keys).map_err(|error| format!("the keys could not be written: {error}"))?;
         time(Command::new("gzip").args(["-1", "--keep", "--force"]).arg(&input))?;
+        let table = input.with_added_extension("parquet");
+        let mut rows = Command::new(tamis);
+        rows.arg("dedup").arg(&input).args(["--format", "lines", "--strict", "--memory", "8GB", "--output"]);
+        time(rows.arg(&table))?;
         for (way, script, target) in WAYS {
             for threads in THREADS {
                 let output = data.path("counted.tamis");
@@ -81,6 +87,7 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
             }
         }
         let _ = std::fs::remove_file(input.with_added_extension("gz"));
+        let _ = std::fs::remove_file(table);
         let _ = std::fs::remove_file(input); // room for the next
     }
     let table = Table {

@@ -6,8 +6,10 @@ mod data;
 mod growth;
 mod limit;
 mod lines;
+mod parts;
 mod process;
 mod ratings;
+mod repeats;
 mod sieve;
 mod streams;
 
@@ -30,7 +32,7 @@ pub struct Jobs {
         long,
         value_delimiter = ',',
         value_enum,
-        default_value = "ratings,lines,counted,growth,sieve,streams"
+        default_value = "ratings,lines,counted,growth,repeats,sieve,streams"
     )]
     only: Vec<Part>,
     /// Keys of the file with one key per line
@@ -45,7 +47,7 @@ pub struct Jobs {
     /// Where the data goes [default: the folder for temporary files]
     #[arg(long)]
     folder: Option<PathBuf>,
-    /// A Python with rbloom
+    /// A Python with rbloom and DuckDB
     #[arg(long, default_value = "target/bench-python/bin/python")]
     python: PathBuf,
 }
@@ -60,6 +62,8 @@ enum Part {
     Counted,
     /// The same for more and more rows
     Growth,
+    /// Lines freed of repetitions
+    Repeats,
     /// Lines through a filter
     Sieve,
     /// Training and queries as streams
@@ -80,6 +84,7 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
         let (name, result) = match part {
             Part::Ratings => ("ratings", ratings::run(&jobs.tamis, &jobs.python, &data)?),
             Part::Lines => ("lines", lines::run(&jobs.tamis, jobs.keys, &data)?),
+            Part::Repeats => ("repeats", repeats::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
             Part::Sieve => ("sieve", sieve::run(&jobs.tamis, &jobs.python, jobs.lines, &data)?),
             Part::Streams => ("streams", streams::run(&jobs.tamis, jobs.lines, &data)?),
             Part::Counted => ("counted", counted::run(&jobs.tamis, &jobs.rows, &data)?),
@@ -90,10 +95,13 @@ pub fn run(jobs: &Jobs) -> Result<Value, String> {
     Ok(json!({ "jobs": results }))
 }
 
-/// `tamis build` of a file with one key per line, planned for this many keys.
-fn build_lines(tamis: &Path, input: &Path, keys: u64, threads: usize, output: &Path) -> Command {
+/// `tamis build` of a file with one key per line, planned for this many keys where they are given.
+fn build_lines(tamis: &Path, input: &Path, keys: Option<u64>, threads: usize, output: &Path) -> Command {
     let mut command = Command::new(tamis);
-    command.arg("build").arg(input).args(["--format", "lines", "--keys", &keys.to_string()]);
+    command.arg("build").arg(input).args(["--format", "lines"]);
+    if let Some(keys) = keys {
+        command.args(["--keys", &keys.to_string()]);
+    }
     command.args(["--threads", &threads.to_string(), "--output"]).arg(output);
     command
 }

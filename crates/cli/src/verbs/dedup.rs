@@ -29,9 +29,9 @@ Examples:
   tamis dedup huge.txt --size 1GB -o unique.txt                             in bounded memory
 
 Keys are remembered in a filter that grows, so a first occurrence may be mistaken for a \
-repetition: at most one in a million, or --fpr. --strict checks against the keys themselves, on \
-disk, and reads the input twice. With --size the filter does not grow: when it is full, it \
-remembers no more keys, and records with unknown keys pass each time.
+repetition: at most one in a million, or --fpr. --strict compares the keys themselves: in one pass, \
+or, where they do not fit into --memory, on disk and in two. With --size the filter does not grow: \
+when it is full, it remembers no more keys, and records with unknown keys pass each time.
 
 With --state FILE, the same command resumes a run that ended early: the state stores how far the \
 input was read and how long the output was. What is new of another input is appended to the output; \

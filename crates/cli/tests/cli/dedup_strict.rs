@@ -1,6 +1,8 @@
-//! `dedup --strict`: what its two passes see is one input, and what it puts aside has no name.
+//! `dedup --strict`: one pass where all keys fit into memory; what two passes see is one input, and what is put aside
+//! has no name.
 #![cfg(all(debug_assertions, target_os = "linux"))]
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -30,7 +32,7 @@ fn an_input_that_changes_between_the_passes_is_refused_and_the_output_stays() {
     let folder = Folder::new();
     let (first, second) = ("id,x\n1,a\n2,b\n1,c\n", "id,x\n3,a\n2,b\n");
     folder.write("out.csv", "old");
-    let line = "dedup a.csv b.csv --key id --strict -o out.csv --rejected rest.csv";
+    let line = "dedup a.csv b.csv --key id --strict --memory 1kB -o out.csv --rejected rest.csv";
     let changes: [(&str, &str); 6] = [
         ("appended", "id,x\n1,a\n2,b\n1,c\n5,d\n"),
         ("appended, a repetition", "id,x\n1,a\n2,b\n1,c\n2,d\n"),
@@ -82,7 +84,7 @@ fn what_is_put_aside_has_no_name_and_takes_no_more_than_the_keys() {
     let lines: String = (0..400_000u64).map(|i| format!("{:08}\n", i * 7919 % 100_003)).collect();
     folder.write("in", &lines);
     folder.write("few", "7\n".repeat(100_000));
-    for (input, most) in [("in", lines.len() * 5 / 4), ("few", 100_000 / 8 + 1_000)] {
+    for (input, most) in [("in", lines.len() * 5 / 4), ("few", 0)] {
         let line = format!("dedup {input} --strict --memory 100kB -o out");
         let (code, said) = between_passes(&folder, &line, |process| {
             assert_eq!(fs::read_dir(folder.path("tmp")).unwrap().count(), 0, "files with names");
@@ -93,7 +95,8 @@ fn what_is_put_aside_has_no_name_and_takes_no_more_than_the_keys() {
                 fs::metadata(path).ok()
             });
             let bytes: Vec<u64> = aside.map(|file| file.len()).collect();
-            assert!(!bytes.is_empty() && bytes.iter().sum::<u64>() <= most as u64, "{input}: {bytes:?}");
+            assert_eq!(bytes.is_empty(), most == 0, "{input}: {bytes:?}");
+            assert!(bytes.iter().sum::<u64>() <= most as u64, "{input}: {bytes:?}");
         });
         assert_eq!(code, Some(0), "{said}");
     }
@@ -104,4 +107,38 @@ fn what_is_put_aside_has_no_name_and_takes_no_more_than_the_keys() {
     });
     assert_eq!(code, None);
     assert_eq!(fs::read_dir(folder.path("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn keys_that_fit_into_memory_are_compared_in_one_pass() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,x\n1,a\n2,b\n1,c\n");
+    let line = "dedup a.csv --key id --strict -o out.csv --rejected rest.csv";
+    let (code, said) = between_passes(&folder, line, |_| fs::remove_file(folder.path("a.csv")).unwrap());
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(folder.text("out.csv"), "id,x\n1,a\n2,b\n");
+    assert_eq!(folder.text("rest.csv"), "id,x\n1,c\n");
+}
+
+#[test]
+fn records_before_and_after_memory_is_full_make_one_output() {
+    let folder = Folder::new();
+    let lines =
+        |from: u64| -> String { (from..from + 9_000).map(|i| format!("{}\n", i * 7919 % 10_007)).collect() };
+    let (first, second) = (lines(0), lines(5_000));
+    folder.write("a", &first);
+    folder.write("b", &second);
+    let mut seen = HashSet::new();
+    let (new, old): (Vec<&str>, Vec<&str>) =
+        first.split_inclusive('\n').chain(second.split_inclusive('\n')).partition(|line| seen.insert(*line));
+    for memory in ["1kB", "5kB", "40kB", "70kB", "1MB"] {
+        for threads in [1, 3] {
+            let done = folder.json(&format!(
+                "dedup a b --format lines --strict --memory {memory} --threads {threads} -o new --rejected old"
+            ));
+            assert!(folder.text("new") == new.concat() && folder.text("old") == old.concat(), "{memory}");
+            assert_eq!((&done["records"], &done["first"]), (&18_000.into(), &new.len().into()), "{memory}");
+            assert_eq!(done["keys"], new.len(), "{memory}");
+        }
+    }
 }

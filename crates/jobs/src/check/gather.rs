@@ -6,10 +6,15 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use tamis_make::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
+use tamis_make::order::{self, Hashed};
 use tamis_make::rows::{Key, Take};
 
 /// Keys are cut into this many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;
+
+/// Room for this many keys of each part from the beginning: lists that grow from nothing all at once keep the allocator
+/// busy.
+const ROOM: usize = 1 << 10;
 
 /// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +80,13 @@ pub(super) struct Record {
     pub slot: u32,
 }
 
+impl Hashed for Record {
+    #[inline]
+    fn hash(self) -> u64 {
+        self.hash
+    }
+}
+
 /// The records of one part.
 #[derive(Debug, Default)]
 pub(super) struct Part {
@@ -110,8 +122,8 @@ pub(super) struct Gather {
 impl Gather {
     /// Holds at most this many keys in memory; fewer, where more is kept beside them.
     pub fn new(beside: Beside, most: usize) -> Self {
-        let mut parts = Vec::new();
-        parts.resize_with(PARTS, Part::default);
+        let room = || Part { records: Vec::with_capacity(ROOM.min(most)), ..Part::default() };
+        let parts = (0..PARTS).map(|_| room()).collect();
         Gather { parts, beside, held: 0, most: 4 * most, disk: None, failed: None }
     }
 
@@ -203,7 +215,7 @@ impl Part {
 
     /// A key that comes again and again is kept once.
     pub fn dedup(&mut self) {
-        self.records.sort_unstable();
+        order::in_order(&mut self.records, &mut Vec::new());
         self.records.dedup_by_key(|record| (record.hash, record.group));
     }
 

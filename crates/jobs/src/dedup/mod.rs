@@ -255,11 +255,11 @@ impl Sift for Sifter<'_> {
 }
 
 impl Batch {
-    /// Copies the records for which `passing` is this.
-    fn gather(&self, passing: &[bool], this: bool, text: &mut Vec<u8>) {
+    /// Copies the records from this one on for which `passing` is this.
+    fn gather(&self, from: usize, passing: &[bool], this: bool, text: &mut Vec<u8>) {
         text.clear();
         let mut run = 0..0;
-        let spans = self.keys.spans().iter().zip(passing).filter(|(_, passing)| **passing == this);
+        let spans = self.keys.spans()[from..].iter().zip(passing).filter(|(_, passing)| **passing == this);
         for span in spans.map(|(span, _)| span.range()) {
             if span.start != run.end {
                 text.extend_from_slice(&self.data[run]);

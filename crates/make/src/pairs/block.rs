@@ -7,12 +7,12 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use tamis::memory::roomy;
 use tamis_read::Control;
 use tamis_read::error::Result;
 
-use super::order::{in_order, once};
+use super::once::once;
 use super::record::Record;
+use crate::order::in_order;
 use crate::parallel;
 
 /// Parts that tell whether records repeat.
@@ -20,8 +20,8 @@ const SAMPLE: usize = 4;
 
 /// Some records in heaps.
 #[derive(Debug)]
-pub(super) struct Block<R> {
-    records: Vec<R>,
+pub(super) struct Block<R: Record> {
+    records: R::Room,
     /// Where the heap of each part is.
     heaps: Vec<Range<u32>>,
 }
@@ -39,11 +39,11 @@ impl<R: Record> Block<R> {
             *heap = before..before;
             before += records;
         }
-        let mut records = roomy(from.len()); // of the right length first: each record is put in its place below
-        records.extend_from_slice(from);
+        let mut records = R::room(from);
+        let places = &mut *records;
         for record in from {
             let end = &mut heaps[heap(record)].end;
-            records[*end as usize] = *record;
+            places[*end as usize] = *record;
             *end += 1;
         }
         Block { records, heaps }
@@ -65,24 +65,25 @@ impl<R: Record> Block<R> {
 
     /// Gives up the room between heaps.
     fn close_gaps(&mut self) {
-        if self.heaps.iter().map(Range::len).sum::<usize>() == self.records.len() {
+        let left = self.heaps.iter().map(Range::len).sum();
+        if left == self.records.len() {
             return;
         }
+        let mut records = R::room(&self.records[..left]);
         let mut place = 0;
         for heap in &mut self.heaps {
-            let Range { start, end } = *heap;
-            self.records.copy_within(start as usize..end as usize, place as usize);
-            *heap = place..place + (end - start);
+            let from = heap.start as usize..heap.end as usize;
+            *heap = place..place + from.len() as u32;
             place = heap.end;
+            records[heap.start as usize..heap.end as usize].copy_from_slice(&self.records[from]);
         }
-        self.records.truncate(place as usize);
-        self.records.shrink_to_fit();
+        self.records = records;
     }
 }
 
 /// Records of all threads.
 #[derive(Debug)]
-pub(super) struct Parts<R> {
+pub(super) struct Parts<R: Record> {
     blocks: Vec<Block<R>>,
     /// In all blocks.
     records: usize,
@@ -219,7 +220,7 @@ impl<R: Record> Parts<R> {
             records.clear();
             self.blocks.iter().for_each(|block| records.extend_from_slice(block.part(part)));
             if !records.is_empty() {
-                in_order(&mut records, &mut room, self.bits);
+                in_order(&mut records, &mut room);
                 work(&records)?;
             }
         }

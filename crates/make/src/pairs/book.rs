@@ -51,7 +51,7 @@ pub(super) enum Shelves {
 
 /// What all threads have seen.
 #[derive(Debug)]
-pub(super) struct Shelf<R> {
+pub(super) struct Shelf<R: Record> {
     pub parts: Parts<R>,
     /// With this many records, repetitions are looked for.
     full: usize,

@@ -12,7 +12,7 @@ use super::runs::{Run, RunWriter};
 
 /// Records in memory, or on disk.
 #[derive(Debug)]
-pub(super) struct Kept<R> {
+pub(super) struct Kept<R: Record> {
     /// Empty where there are runs.
     pub parts: Parts<R>,
     pub runs: Vec<Run>,

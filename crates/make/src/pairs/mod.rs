@@ -11,14 +11,14 @@
 //! same bytes on every machine.
 //!
 //! `book` has the logs and what becomes of them, `record` is what is kept of a key, `block` has records in heaps,
-//! `order` finds those that are equal, and sorts; `runs` are on disk, `ranges` goes through them, `kept` through all;
+//! `once` finds those that are equal; `runs` are on disk, `ranges` goes through them, `kept` through all;
 //! `estimate` has the estimators.
 
 mod block;
 mod book;
 mod estimate;
 mod kept;
-mod order;
+mod once;
 mod ranges;
 mod record;
 mod runs;
@@ -34,6 +34,7 @@ pub(crate) use self::book::{Book, Log};
 use self::kept::Kept;
 use self::record::{Pair, Record};
 use crate::distinct::{Counts, Distinct};
+use crate::order::Hashed;
 
 /// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages.
 const LOG: usize = 1 << 19;

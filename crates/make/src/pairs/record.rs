@@ -1,31 +1,44 @@
 //! What is kept of a key: its hash, and the number of its group where there are groups.
 
 use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::ops::DerefMut;
+
+use tamis::memory::{Words, roomy};
+
+use crate::order::Hashed;
 
 /// A hash, alone or with a group. The order is that of the hashes.
-pub(super) trait Record: Copy + Ord + Send + Sync + 'static {
+pub(super) trait Record: Hashed + Send + Sync + 'static {
     /// Its bytes on disk.
     const BYTES: usize;
+    /// Where many stand.
+    type Room: DerefMut<Target = [Self]> + Debug + Send + Sync;
 
     fn new(group: u32, hash: u64) -> Self;
-    fn hash(self) -> u64;
     /// 0 where there are no groups.
     fn group(self) -> u32;
     /// A number that is spread evenly over all, where that of the hash is, after its first `done` bits.
     fn spread(self, done: u32) -> u64;
     fn encode(self, out: &mut Vec<u8>);
     fn decode(bytes: &[u8]) -> Self;
+    /// Room for as many as these, in which anything may stand.
+    fn room(records: &[Self]) -> Self::Room;
+}
+
+impl Hashed for u64 {
+    #[inline]
+    fn hash(self) -> u64 {
+        self
+    }
 }
 
 impl Record for u64 {
     const BYTES: usize = 8;
+    type Room = Words;
 
     fn new(_: u32, hash: u64) -> u64 {
         hash
-    }
-
-    fn hash(self) -> u64 {
-        self
     }
 
     fn group(self) -> u32 {
@@ -43,6 +56,14 @@ impl Record for u64 {
 
     fn decode(bytes: &[u8]) -> u64 {
         bytes[..8].try_into().map_or(0, u64::from_le_bytes)
+    }
+
+    /// A mapping of its own lies on huge pages as a whole; of a list it is about the half.
+    ///
+    /// # Panics
+    /// Where there is no memory, as with any collection.
+    fn room(records: &[u64]) -> Words {
+        Words::new(records.len()).unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
@@ -76,15 +97,19 @@ impl PartialOrd for Pair {
     }
 }
 
+impl Hashed for Pair {
+    #[inline]
+    fn hash(self) -> u64 {
+        self.hash
+    }
+}
+
 impl Record for Pair {
     const BYTES: usize = 12;
+    type Room = Vec<Pair>;
 
     fn new(group: u32, hash: u64) -> Pair {
         Pair { hash, group }
-    }
-
-    fn hash(self) -> u64 {
-        self.hash
     }
 
     fn group(self) -> u32 {
@@ -105,5 +130,11 @@ impl Record for Pair {
     fn decode(bytes: &[u8]) -> Pair {
         let group = bytes[8..12].try_into().map_or(0, u32::from_le_bytes);
         Pair { hash: u64::decode(bytes), group }
+    }
+
+    fn room(records: &[Pair]) -> Vec<Pair> {
+        let mut room = roomy(records.len());
+        room.extend_from_slice(records);
+        room
     }
 }

@@ -59,7 +59,10 @@ const MAPPED: usize = 64 << 10;
 
 /// From here on it asks for huge pages: two of them.
 #[cfg(feature = "std")]
-const HUGE: usize = 4 << 20;
+const HUGE: usize = 2 * HUGE_PAGE;
+
+#[cfg(feature = "std")]
+const HUGE_PAGE: usize = 2 << 20;
 
 impl Words {
     /// This many words, all zero, or [`Error::Memory`].
@@ -96,7 +99,9 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
     if bytes < MAPPED {
         return None;
     }
-    let map = MmapMut::map_anon(bytes).ok()?;
+    // Linux lets mappings of whole huge pages begin at one.
+    let whole = if bytes >= HUGE { bytes.checked_next_multiple_of(HUGE_PAGE)? } else { bytes };
+    let map = MmapMut::map_anon(whole).ok()?;
     #[cfg(target_os = "linux")]
     if bytes >= HUGE {
         let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too

@@ -1,0 +1,320 @@
+//! Keys in memory, byte for byte, until there is no room for more.
+//!
+//! The keys stand one after the other, each behind its length; a table of words tells where. A word has some bits of
+//! the key's hash, too, so that hardly any other key is looked at. Places of many keys are asked for before the first is
+//! looked at: where memory is larger than the caches, most of the time would be spent on waiting for it.
+
+use std::collections::HashSet;
+
+use tamis::hash::Scheme;
+use tamis::memory::{Words, prefetch};
+
+/// The bits of a word that say where a key stands, and above them those of its hash.
+const PLACE: u32 = 40;
+
+/// Slots of the smallest table.
+const LEAST: usize = 512;
+
+/// Slots that are looked at for a key.
+const NEAR: usize = 64;
+
+/// Keys whose slots are asked for at a time.
+const AHEAD: usize = 64;
+
+/// What a crowded key takes besides its bytes.
+const PER_CROWDED: usize = 64;
+
+/// Lengths from here on take eight more bytes.
+const LONG: u8 = u8::MAX;
+
+/// Keys in memory. When it is full it takes no more: what it has, it has from the beginning of the input.
+#[derive(Debug)]
+pub(super) struct Known {
+    hash: Scheme,
+    /// A power of two of them: 0, or one more than the place of a key, and bits of its hash.
+    slots: Words,
+    /// How many are taken.
+    taken: usize,
+    text: Vec<u8>,
+    /// Keys that found all slots taken by others. Chance hardly makes any; strangers can, where they know the hash.
+    /// Here the hash is one that they do not know.
+    crowded: HashSet<Box<[u8]>>,
+    crowded_bytes: usize,
+    memory: usize,
+    full: bool,
+}
+
+/// What became of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It came before.
+    Before,
+    /// It is new.
+    Now,
+    /// It is new to this memory, which is full.
+    NoRoom,
+}
+
+impl Known {
+    /// No keys yet, of this hash, and in this many bytes.
+    pub(super) fn new(hash: Scheme, memory: usize) -> tamis::Result<Known> {
+        Ok(Known {
+            hash,
+            slots: Words::new(LEAST)?,
+            taken: 0,
+            text: Vec::new(),
+            crowded: HashSet::new(),
+            crowded_bytes: 0,
+            memory,
+            full: false,
+        })
+    }
+
+    /// Bytes that are taken.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.len() * size_of::<u64>() + self.text.len() + self.crowded_bytes
+    }
+
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.taken + self.crowded.len()
+    }
+
+    /// Adds keys, one after the other, and tells of each whether it is new, up to the first without room.
+    pub(super) fn add_all<'k>(
+        &mut self,
+        hashes: &[u64],
+        key: impl Fn(usize) -> &'k [u8],
+        new: &mut Vec<bool>,
+    ) -> tamis::Result<()> {
+        for start in (0..hashes.len()).step_by(AHEAD) {
+            let hashes = &hashes[start..hashes.len().min(start + AHEAD)];
+            self.ask_for(hashes);
+            for (row, &hash) in hashes.iter().enumerate() {
+                match self.add(hash, key(start + row))? {
+                    Added::NoRoom => return Ok(()),
+                    added => new.push(added == Added::Now),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the memory in which these keys will be looked for.
+    fn ask_for(&self, hashes: &[u64]) {
+        for &hash in hashes {
+            prefetch(&self.slots, self.first_slot(hash));
+        }
+        for &hash in hashes {
+            let slot = self.slots[self.first_slot(hash)];
+            if slot >> PLACE == mark(hash) {
+                prefetch(&self.text, place(slot));
+            }
+        }
+    }
+
+    /// Adds a key of this hash.
+    fn add(&mut self, hash: u64, key: &[u8]) -> tamis::Result<Added> {
+        if self.has(hash, key) {
+            return Ok(Added::Before);
+        }
+        // From the first key that has no room on, none is taken: a later one may have come before.
+        self.full = self.full || !self.make_room(key.len())?;
+        if self.full {
+            return Ok(Added::NoRoom);
+        }
+        self.put(hash, key);
+        Ok(Added::Now)
+    }
+
+    /// Whether the key of this hash is there.
+    pub(super) fn has(&self, hash: u64, key: &[u8]) -> bool {
+        for slot in self.slots_of(hash).map(|at| self.slots[at]) {
+            if slot == 0 {
+                return false;
+            }
+            if slot >> PLACE == mark(hash) && self.key(place(slot)).0 == key {
+                return true;
+            }
+        }
+        !self.crowded.is_empty() && self.crowded.contains(key)
+    }
+
+    /// The slot where a key of this hash is looked for first.
+    fn first_slot(&self, hash: u64) -> usize {
+        (hash >> (64 - self.slots.len().trailing_zeros())) as usize
+    }
+
+    /// The slots where it can be.
+    fn slots_of(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let (first, last) = (self.first_slot(hash), self.slots.len() - 1);
+        (first..first + NEAR).map(move |at| at & last)
+    }
+
+    /// The key at a place of the text, and the place behind it.
+    fn key(&self, at: usize) -> (&[u8], usize) {
+        let (start, length) = match self.text[at] {
+            LONG => {
+                let length = self.text[at + 1..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                (at + 9, length as usize)
+            }
+            length => (at + 1, usize::from(length)),
+        };
+        (&self.text[start..start + length], start + length)
+    }
+
+    /// Makes room for a key of this length; false where there is none.
+    fn make_room(&mut self, length: usize) -> tamis::Result<bool> {
+        let more = 2 * length + PER_CROWDED; // if it is crowded
+        if self.bytes() + more > self.memory || (self.text.len() + more) as u64 >= 1 << PLACE {
+            return Ok(false);
+        }
+        if self.taken < self.slots.len() / 4 * 3 {
+            return Ok(true);
+        }
+        // The text alone says what goes into the next table, so the last one can go before.
+        let next = self.slots.len() * 2;
+        if self.bytes() + self.slots.len() * size_of::<u64>() + more > self.memory {
+            return Ok(false);
+        }
+        self.slots = Words::default();
+        self.slots = Words::new(next)?;
+        self.put_all_again();
+        Ok(true)
+    }
+
+    /// Puts all keys into an empty table.
+    fn put_all_again(&mut self) {
+        self.taken = 0;
+        self.crowded.clear();
+        self.crowded_bytes = 0;
+        let mut batch = [(0, 0); AHEAD];
+        let (mut at, end) = (0, self.text.len());
+        while at < end {
+            let mut count = 0;
+            while count < AHEAD && at < end {
+                let (key, next) = self.key(at);
+                batch[count] = (self.hash.identity(key), at);
+                prefetch(&self.slots, self.first_slot(batch[count].0));
+                (at, count) = (next, count + 1);
+            }
+            for &(hash, place) in &batch[..count] {
+                self.put_at(hash, place);
+            }
+        }
+    }
+
+    /// Puts a key that is not there.
+    fn put(&mut self, hash: u64, key: &[u8]) {
+        let place = self.text.len();
+        match u8::try_from(key.len()) {
+            Ok(length) if length != LONG => self.text.push(length),
+            _ => {
+                self.text.push(LONG);
+                self.text.extend_from_slice(&(key.len() as u64).to_le_bytes());
+            }
+        }
+        self.text.extend_from_slice(key);
+        self.put_at(hash, place);
+    }
+
+    /// Puts a key of the text, which has no slot yet.
+    fn put_at(&mut self, hash: u64, place: usize) {
+        match self.slots_of(hash).find(|&at| self.slots[at] == 0) {
+            Some(slot) => {
+                self.slots[slot] = mark(hash) << PLACE | (place as u64 + 1);
+                self.taken += 1;
+            }
+            None => {
+                let key: Box<[u8]> = self.key(place).0.into();
+                self.crowded_bytes += key.len() + PER_CROWDED;
+                self.crowded.insert(key);
+            }
+        }
+    }
+}
+
+/// The bits of a hash that a slot has: not those that say which slot it is.
+fn mark(hash: u64) -> u64 {
+    hash & ((1 << (64 - PLACE)) - 1)
+}
+
+/// Where the key of a slot stands.
+fn place(slot: u64) -> usize {
+    ((slot & ((1 << PLACE) - 1)) as usize).wrapping_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tamis::hash::Single;
+
+    use super::*;
+
+    /// Adds keys with hashes of which this many bits are used, and gives those that were new until there was no room.
+    fn new_keys(keys: &[Vec<u8>], memory: usize, hash_bits: u32) -> (Known, Vec<bool>) {
+        let scheme = Scheme::from(Single::Xxh3 { seed: 7 });
+        let cut = |key: &Vec<u8>| scheme.identity(key) & u64::MAX.checked_shl(64 - hash_bits).unwrap_or(0);
+        let hashes: Vec<u64> = keys.iter().map(cut).collect();
+        let (mut known, mut new) = (Known::new(scheme, memory).unwrap(), Vec::new());
+        known.add_all(&hashes, |row| &keys[row], &mut new).unwrap();
+        for (row, key) in keys.iter().enumerate().take(new.len()) {
+            assert!(known.has(hashes[row], key));
+        }
+        (known, new)
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_new_once_as_in_a_set(
+            keys in prop::collection::vec(prop::collection::vec(0..4u8, 0..6), 0..3000),
+            memory in prop::sample::select(&[0, 4_096, 6_000, 20_000, 1 << 30][..]),
+        ) {
+            let (known, new) = new_keys(&keys, memory, 64);
+            let mut model = HashSet::new();
+            let expected: Vec<bool> = keys[..new.len()].iter().map(|key| model.insert(key)).collect();
+            prop_assert_eq!(&new, &expected);
+            prop_assert!(known.bytes() <= memory.max(LEAST * size_of::<u64>()), "{} bytes", known.bytes());
+            prop_assert_eq!(known.len(), model.len());
+            if let Some(next) = keys.get(new.len()) {
+                prop_assert!(memory < 1 << 30 && !model.contains(next), "only a new key finds no room");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_found_again_in_a_table_that_has_grown_and_lengths_are_kept() {
+        let keys: Vec<Vec<u8>> =
+            (0..50_000usize).map(|i| [&i.to_le_bytes()[..], &[0; 300][..i % 301]].concat()).collect();
+        let (known, new) = new_keys(&[&keys[..], &keys[..]].concat(), usize::MAX, 64);
+        assert!(new[..keys.len()].iter().all(|new| *new) && !new[keys.len()..].iter().any(|new| *new));
+        assert!(known.slots.len() > LEAST && known.len() == keys.len());
+    }
+
+    /// Chosen keys would make every search as long as there are keys.
+    #[test]
+    fn keys_of_one_hash_are_told_apart_without_searching_through_all() {
+        let keys: Vec<Vec<u8>> = (0..20_000u32).map(|i| i.to_le_bytes().to_vec()).collect();
+        let (known, new) = new_keys(&[&keys[..], &keys[..]].concat(), usize::MAX, 0);
+        assert!(new[..keys.len()].iter().all(|new| *new) && !new[keys.len()..].iter().any(|new| *new));
+        assert_eq!((known.taken, known.crowded.len()), (NEAR, keys.len() - NEAR));
+        assert!(known.bytes() > 20_000 * PER_CROWDED);
+    }
+
+    #[test]
+    fn crowded_keys_find_slots_when_the_table_has_grown() {
+        let scheme = Scheme::from(Single::Xxh3 { seed: 7 });
+        let keys = || (0u32..).map(u32::to_le_bytes);
+        let near = keys().filter(|key| scheme.identity(key) >> 60 == 3).take(500);
+        let keys: Vec<[u8; 4]> = near.chain(keys().skip(1 << 20).take(100_000)).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| scheme.identity(key)).collect();
+        let (mut known, mut new) = (Known::new(scheme, usize::MAX).unwrap(), Vec::new());
+        known.add_all(&hashes[..500], |row| &keys[row], &mut new).unwrap();
+        assert!(known.crowded.len() > 300 && known.slots.len() == LEAST);
+        known.add_all(&hashes, |row| &keys[row], &mut new).unwrap();
+        let (first, again) = (&new[..500], &new[500..1000]);
+        assert!(first.iter().chain(&new[1000..]).all(|new| *new) && !again.iter().any(|new| *new));
+        assert!(known.crowded.is_empty() && known.crowded_bytes == 0 && known.len() == keys.len());
+        assert!(keys.iter().zip(&hashes).all(|(key, hash)| known.has(*hash, key)));
+    }
+}
