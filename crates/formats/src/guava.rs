@@ -20,10 +20,13 @@ pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
         1 => Foreign::Guava64,
         _ => return Err(Fault::Other),
     };
-    let hashes = hashes(fields.byte()?).map_err(|_| Fault::Other)?;
+    let claimed = match fields.byte()? {
+        0 => return Err(Fault::Other),
+        claimed => claimed,
+    };
     let words = u64::try_from(fields.i32_be()?).map_err(|_| Fault::Other)?;
-    let bytes = fields.exactly(8 * words).map_err(|_| Fault::Other)?; // two bytes are no beginning
-    of_words(scheme, hashes, bytes)
+    let bytes = fields.exactly(8 * words)?;
+    of_words(scheme, hashes(claimed)?, bytes)
 }
 
 pub(crate) fn write(filter: &Filter<'_>, out: &mut dyn Write) -> Result<(), Failure> {

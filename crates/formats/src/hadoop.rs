@@ -25,7 +25,8 @@ pub(crate) const MARK: [u8; 4] = (-1i32).to_be_bytes();
 /// What stands before the bits.
 struct Head<'f> {
     scheme: Foreign,
-    hashes: u32,
+    /// The hashes that it claims: how many are too many is said of a file whose length is right.
+    claimed: i32,
     bits: u64,
     fields: Fields<'f>,
 }
@@ -44,29 +45,31 @@ impl<'f> Head<'f> {
             }
             claimed => (claimed, Foreign::HadoopJenkins),
         };
-        let hashes = hashes(claimed).map_err(|_| Fault::Other)?;
-        let bits = bits(u64::try_from(fields.i32_be()?).map_err(|_| Fault::Other)?)?;
-        Ok(Head { scheme, hashes, bits, fields })
+        let bits = u64::try_from(fields.i32_be()?).map_err(|_| Fault::Other)?;
+        match claimed {
+            1.. => Ok(Head { scheme, claimed, bits: self::bits(bits)?, fields }),
+            _ => Err(Fault::Other),
+        }
     }
 
     fn filter(self, words: Vec<u64>) -> Result<Filter<'static>, Fault> {
         no_bits_beyond(&words, self.bits)?;
-        let Head { scheme, hashes, bits, .. } = self;
+        let Head { scheme, claimed, bits, .. } = self;
+        let hashes = hashes(claimed)?;
         Ok(Filter { scheme, bits, hashes, words: Cow::Owned(words), planned: None, added: None })
     }
 }
 
 pub(crate) fn read(file: &[u8]) -> Result<Filter<'static>, Fault> {
     let head = Head::of(file)?;
-    // A few small numbers are no beginning: the length tells.
-    let bytes = head.fields.exactly(head.bits.div_ceil(8)).map_err(|_| Fault::Other)?;
+    let bytes = head.fields.exactly(head.bits.div_ceil(8))?;
     let words = words_le(bytes);
     head.filter(words)
 }
 
 pub(crate) fn read_counting(file: &[u8]) -> Result<Filter<'static>, Fault> {
     let head = Head::of(file)?;
-    let bytes = head.fields.exactly(8 * head.bits.div_ceil(16)).map_err(|_| Fault::Other)?;
+    let bytes = head.fields.exactly(8 * head.bits.div_ceil(16))?;
     let mut words = vec![0u64; head.bits.div_ceil(64) as usize];
     for (i, counters) in words_be(bytes).into_iter().enumerate() {
         for at in (0..16).filter(|at| counters >> (4 * at) & 15 != 0) {

@@ -203,6 +203,17 @@ impl Layout {
         !matches!(self, Layout::Hadoop | Layout::HadoopCounting) || file.starts_with(&hadoop::MARK)
     }
 
+    /// Whether a file with this fault may be one of the layout all the same. Guava's begin with a few small numbers,
+    /// as files of anything may: one is taken for it only where much of what it claims is there.
+    fn may_be(self, fault: Fault) -> bool {
+        const SHARE: u64 = 16;
+        match (self, fault) {
+            (_, Fault::Other) => false,
+            (Layout::Guava, Fault::Length { expected, got }) => got < expected && expected / SHARE <= got,
+            _ => true,
+        }
+    }
+
     /// Reads a file of this layout.
     ///
     /// # Errors
@@ -232,15 +243,21 @@ impl Layout {
 /// # Errors
 /// Where it has the beginning of a layout and the rest does not fit: the layout, and why.
 pub fn recognise(file: &[u8]) -> Result<Option<Found>, (Layout, Fault)> {
-    let (mut found, mut close) = (Vec::new(), None);
+    let (mut found, mut close) = (Vec::new(), Vec::new());
     for layout in Layout::ALL.into_iter().filter(|layout| layout.has_mark(file)) {
         match layout.read(file) {
             Ok(one) => found.push(one),
-            Err(Fault::Other) => {}
-            Err(fault) => close = close.or(Some((layout, fault))),
+            Err(fault) if layout.may_be(fault) => close.push((layout, fault)),
+            Err(_) => {}
         }
     }
-    match (found.len(), close) {
+    // Of several that it begins like, it is rather the one whose length is right, or of which it is a part.
+    let likely = |(_, fault): &(Layout, Fault)| match *fault {
+        Fault::Length { expected, got } if got < expected => (1, expected),
+        Fault::Length { expected, .. } => (2, expected),
+        _ => (0, 0),
+    };
+    match (found.len(), close.into_iter().min_by_key(likely)) {
         (1, _) => Ok(found.pop()),
         (0, Some(close)) => Err(close),
         _ => Ok(None),

@@ -190,16 +190,43 @@ impl SplitBlock {
     /// How probably a value that was not added is found: the mean over all blocks, which are not equally full, of the
     /// share of bits set in each word, multiplied.
     pub fn rate(&self) -> f64 {
-        vectored(Rates(&self.blocks)) / self.blocks.len() as f64
+        // Of a block, eight shares of 32: 2⁴⁰ is certain.
+        vectored(Rates(&self.blocks)) / (1u64 << 40) as f64 / self.blocks.len() as f64
     }
 
-    /// How many distinct values were added, estimated from the fill; none where all bits are set.
+    /// How many distinct values were added, estimated from the fill, and the standard deviation of that estimate, or
+    /// more; none where all bits are set.
     ///
     /// Values fall on blocks as chance has it. So of `n` values on `b` blocks, a bit is expected to stay clear with
-    /// probability e^(−n / 32b), however unequally they fall.
-    pub fn estimated_values(&self) -> Option<f64> {
-        let fill = self.fill();
-        (fill < 1.0).then(|| -32.0 * self.blocks.len() as f64 * (1.0 - fill).ln())
+    /// probability q = e^(−n / 32b), however unequally they fall. The number of clear bits has no more variance than if
+    /// each were clear by chance of its own, 256b q (1 − q), since values are shared out; each value costs 8q of them.
+    pub fn estimated_values(&self) -> Option<(f64, f64)> {
+        let (clear, blocks) = (1.0 - self.fill(), self.blocks.len() as f64);
+        (clear > 0.0).then(|| (-32.0 * blocks * clear.ln(), 2.0 * (blocks * (1.0 - clear) / clear).sqrt()))
+    }
+
+    /// Makes it smaller: the filter of this many bytes of blocks with the same values, bit for bit. Both sizes are
+    /// powers of two, as those of [`bytes_for`](Self::bytes_for) are: then a block holds what fell on two of twice as
+    /// many.
+    ///
+    /// # Panics
+    /// Where the number of blocks is no multiple of the wanted one.
+    pub fn fold(&mut self, bytes: usize) {
+        let blocks = (bytes / BLOCK).max(1);
+        assert!(self.blocks.len().is_multiple_of(blocks), "a filter is folded into equal parts");
+        let parts = self.blocks.len() / blocks;
+        if parts == 1 {
+            return;
+        }
+        for to in 0..blocks {
+            let mut all = [0; 8];
+            for block in &self.blocks[to * parts..(to + 1) * parts] {
+                all.iter_mut().zip(block).for_each(|(word, bits)| *word |= bits);
+            }
+            self.blocks[to] = all;
+        }
+        self.blocks.truncate(blocks);
+        self.blocks.shrink_to_fit();
     }
 }
 
@@ -232,7 +259,7 @@ impl Vectored for Insert<'_> {
     }
 }
 
-/// The rates of all blocks, added up.
+/// The bits that are set in the words of each block, multiplied, and added up for all blocks.
 struct Rates<'a>(&'a [[u32; 8]]);
 
 impl Vectored for Rates<'_> {
@@ -240,10 +267,11 @@ impl Vectored for Rates<'_> {
 
     #[inline(always)]
     fn run(self) -> f64 {
-        let of = |block: &[u32; 8]| -> f64 {
-            block.iter().map(|word| f64::from(word.count_ones()) / 32.0).product()
-        };
-        self.0.iter().map(of).sum()
+        /// The sum of so many is less than 2⁶⁴.
+        const EXACT: usize = 1 << 20;
+        let of =
+            |block: &[u32; 8]| -> u64 { block.iter().map(|word| u64::from(word.count_ones())).product() };
+        self.0.chunks(EXACT).map(|some| some.iter().map(of).sum::<u64>() as f64).sum()
     }
 }
 
@@ -299,8 +327,12 @@ mod tests {
         for (values, size) in [(1000u64, 2048), (100_000, 262_144), (100_000, 131_072), (500, 1 << 20)] {
             let mut filter = SplitBlock::new(size);
             (0..values).for_each(|value| filter.insert_hash(hash(&value.to_le_bytes())));
-            let estimate = filter.estimated_values().unwrap();
+            let (estimate, deviation) = filter.estimated_values().unwrap();
             assert!((estimate / values as f64 - 1.0).abs() < 0.03, "{values} in {size}: {estimate}");
+            assert!(
+                (estimate - values as f64).abs() < 4.0 * deviation,
+                "{values} in {size}: {estimate}, {deviation}"
+            );
             let probes = 200_000u64;
             let absent = (0..probes).map(|value| hash(&(value | 1 << 40).to_le_bytes()));
             let seen = absent.filter(|hash| filter.contains_hash(*hash)).count() as f64 / probes as f64;
@@ -328,6 +360,18 @@ mod tests {
             prop_assert!(filter.bytes().ends_with(&words));
             prop_assert_eq!(vectored(Rates(&filter.blocks)).to_bits(), Rates(&filter.blocks).run().to_bits());
             prop_assert_eq!(filter.is_empty(), values.is_empty());
+        }
+
+        #[test]
+        fn a_filter_that_is_folded_is_the_smaller_filter(
+            values in prop::collection::vec(any::<u64>(), 0..200), large in 0u32..8, folds in 0u32..8
+        ) {
+            let folds = folds.min(large);
+            let (mut folded, mut small) = (SplitBlock::new(BLOCK << large), SplitBlock::new(BLOCK << (large - folds)));
+            folded.insert_hashes(&values);
+            small.insert_hashes(&values);
+            folded.fold(BLOCK << (large - folds));
+            prop_assert_eq!(folded, small);
         }
 
         #[test]

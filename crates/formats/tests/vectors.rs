@@ -11,7 +11,7 @@ use tamis::countmin::{CountMin, Update, shape_by_hand};
 use tamis::hash::{ByBytes, Foreign, Scheme, SparkCounts};
 use tamis::memory::Words;
 use tamis::sizing::{Choice, Kind};
-use tamis_formats::{Counts, Filter, Held, Layout, recognise, write};
+use tamis_formats::{Counts, Fault, Filter, Held, Layout, recognise, write};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
@@ -183,6 +183,38 @@ fn cut_and_forged_files_are_refused() {
         }
     }
     assert!(tried > 1000);
+}
+
+/// Guava's and Hadoop's files begin with small numbers: a part of one says of which it is, and how long it should be.
+#[test]
+fn a_part_of_a_file_says_how_long_the_whole_is() {
+    for (name, layout) in [
+        ("spark4_guava_longs", Layout::Guava),
+        ("guava32_text", Layout::Guava),
+        ("spark4_hadoop_bloom_murmur", Layout::Hadoop),
+        ("spark4_hadoop_bloom_jenkins", Layout::Hadoop),
+        ("spark4_hadoop_counting_bloom", Layout::HadoopCounting),
+    ] {
+        let file = fs::read(folder().join(format!("{name}.bin"))).unwrap();
+        for got in [file.len() - 1, 2 * file.len() / 3] {
+            let expected = Fault::Length { expected: file.len() as u64, got: got as u64 };
+            assert_eq!(layout.read(&file[..got]), Err(expected), "{name}");
+            assert_eq!(recognise(&file[..got]), Err((layout, expected)), "{name}");
+        }
+    }
+    // What begins with small numbers, and is no part of a filter, is not taken for one.
+    assert_eq!(recognise(&[1, 7, 0x12, 0x34, 0x56, 0x78, 1, 2, 3]), Ok(None));
+}
+
+/// Guava counts hashes up to 255: what no filter here has is said of a file that is whole otherwise.
+#[test]
+fn more_hashes_than_a_filter_has_are_refused_by_their_number() {
+    let mut guava = fs::read(folder().join("spark4_guava_longs.bin")).unwrap();
+    guava[1] = 66;
+    assert_eq!(recognise(&guava), Err((Layout::Guava, Fault::Hashes(66))));
+    let mut hadoop = fs::read(folder().join("spark4_hadoop_bloom_murmur.bin")).unwrap();
+    hadoop[4..8].copy_from_slice(&i32::MAX.to_be_bytes());
+    assert_eq!(recognise(&hadoop), Err((Layout::Hadoop, Fault::Hashes(i32::MAX as u64))));
 }
 
 /// A filter of each layout, of keys that no file has, comes back as it was.

@@ -331,6 +331,8 @@ pub enum Held {
     File(Map),
     /// In memory: this many bytes of these words.
     Memory(Words, usize),
+    /// In memory that was a sketch before it was a container.
+    Grown(Vec<u64>),
     /// In memory that belongs to the process.
     Shared(&'static [u8]),
 }
@@ -342,6 +344,7 @@ impl Deref for Held {
         match self {
             Held::File(map) => map,
             Held::Memory(words, len) => &bytemuck::cast_slice(words)[..*len],
+            Held::Grown(words) => bytemuck::cast_slice(words),
             Held::Shared(bytes) => bytes,
         }
     }
@@ -371,6 +374,26 @@ pub fn in_memory(
     written.map_err(|error| Refusal::NoContainer { error })?;
     let held = Held::written(length.0, |mut out| format::write(&mut out, params, &tallies, arena, extras))?;
     Ok(Container::open(held)?)
+}
+
+/// The same of one sketch that nobody needs besides: its words become those of the container, so that memory holds it
+/// once, however large it is.
+pub(crate) fn of_sketch(
+    params: &Params,
+    (rows, beside): (u64, Beside),
+    mut words: Vec<u64>,
+) -> Result<Mapped> {
+    let tallies = seal(params, (&[rows], &[beside]), &words, 1)?;
+    let head =
+        format::head(params, &tallies, Extras::default()).map_err(|error| Refusal::NoContainer { error })?;
+    // The data area begins and ends with a cache line.
+    let (before, length) = (head.len() / 8, params.layout().1);
+    let more = (before + length).saturating_sub(words.len());
+    words.try_reserve_exact(more).map_err(|_| Refusal::NoMemory { bytes: 8 * (before + length) })?;
+    words.resize(before + length, 0);
+    words.copy_within(..length, before);
+    bytemuck::cast_slice_mut(&mut words[..before]).copy_from_slice(&head);
+    Ok(Container::open(Held::Grown(words))?)
 }
 
 /// A container of these bytes, which are copied.

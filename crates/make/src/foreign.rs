@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tamis::bloom::{self, Bloom};
 use tamis::countmin::{epsilon_of, shape_by_hand};
-use tamis::format::{self, Beside, Extras};
+use tamis::format::{self, Beside};
 use tamis::hash::{ByBytes, Foreign, Scheme, SparkCounts};
 use tamis::key::{Column, Field, Recipe, Step};
 use tamis::memory::Words;
@@ -284,13 +284,12 @@ fn of_words(
     (kind, hash): (Kind, Scheme),
     steps: Vec<Step>,
     group: GroupParams,
-    (rows, beside): (u64, Beside),
-    mut words: Vec<u64>,
+    tally: (u64, Beside),
+    words: Vec<u64>,
 ) -> Result<Mapped> {
     let recipe = Recipe { key: vec![Field { column: Column::Line, steps }], ..Recipe::lines() };
     let params = Params::new(Common { kind, hash, recipe }, vec![group])?;
-    words.resize(params.layout().1, 0);
-    files::in_memory(&params, (&[rows], &[beside]), &words, Extras::default(), 1)
+    files::of_sketch(&params, tally, words)
 }
 
 /// The most keys for which its system chooses this number of hashes, and their rate: what stands for a plan that nobody

@@ -10,7 +10,7 @@ use tamis_make::{number, rows};
 use tamis_read::refusal::Voice;
 use tamis_read::{Error, Explained, Format, Quotes};
 
-use crate::inspect::key_text;
+use crate::inspect::{key_json, key_text};
 use crate::{Column, Table};
 
 /// What a format is called here: of the one without columns, what its lines are.
@@ -144,7 +144,8 @@ pub fn json(job: &Job, found: &Explanation, voice: &dyn Voice) -> Value {
                     true => {
                         json!({ "values": values, "keys": keywords_of(key).map(bytes).collect::<Vec<_>>() })
                     }
-                    false => json!({ "values": values, "key": bytes(key) }),
+                    false if job.recipe.keys_have_parts() => json!({ "values": values, "key": bytes(key) }),
+                    false => json!({ "values": values, "key": key_json(&job.recipe, key) }),
                 };
                 if job.recipe.group.is_some() {
                     made["group"] = json!(bytes(group));

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
 use tamis::format::Tally;
 use tamis::key::{Recipe, Step, keywords_of};
 use tamis::layered::typical_keywords;
-use tamis::params::{Common, GroupParams};
+use tamis::params::{Common, GroupParams, Name};
 use tamis::sizing::{Kind, Shape};
 use tamis_jobs::inspect::{Counts, Group, State, Summary};
 use tamis_make::count_min::Promise;
@@ -57,22 +58,37 @@ fn filters<'a>(groups: &'a [Group<'_>]) -> impl Iterator<Item = (&'a GroupParams
     })
 }
 
-/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars; a number whose bytes
-/// are those of another system, as a number.
+/// A key for people: the keywords of a record, or the parts of a compound key, separated by bars; one whose bytes are
+/// those of another system, as it was written.
 pub fn key_text(recipe: &Recipe, key: &[u8]) -> String {
     if !recipe.keys_have_parts() {
-        return number_of(recipe, key).unwrap_or_else(|| printable(key));
+        return printable(written(recipe, key).as_deref().unwrap_or(key));
     }
     keywords_of(key).map(printable).collect::<Vec<_>>().join(" | ")
 }
 
-/// The number that a key is, where the recipe makes its bytes.
-fn number_of(recipe: &Recipe, key: &[u8]) -> Option<String> {
-    match recipe.key.last()?.steps.last()? {
-        Step::Int => Some(i32::from_le_bytes(key.try_into().ok()?).to_string()),
-        Step::Long | Step::Xxhash64 => Some(i64::from_le_bytes(key.try_into().ok()?).to_string()),
-        _ => None,
+/// A key for programs: its text, as it was written, or the list of its parts.
+pub fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
+    if recipe.keys_have_parts() {
+        return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
     }
+    json!(Name(written(recipe, key).unwrap_or_else(|| key.to_vec())))
+}
+
+/// The text of which the recipe makes these bytes, where it makes those of a type of another system.
+fn written(recipe: &Recipe, key: &[u8]) -> Option<Vec<u8>> {
+    let text = match recipe.key.last()?.steps.last()? {
+        Step::Int => i32::from_le_bytes(key.try_into().ok()?).to_string(),
+        // Of what is hashed, the hash is all that is left: a long of Spark's.
+        Step::Long | Step::Xxhash64 => i64::from_le_bytes(key.try_into().ok()?).to_string(),
+        Step::Utf16 => {
+            let (units, []) = key.as_chunks::<2>() else { return None };
+            String::from_utf16(&units.iter().map(|unit| u16::from_le_bytes(*unit)).collect::<Vec<_>>())
+                .ok()?
+        }
+        _ => return None,
+    };
+    Some(text.into_bytes())
 }
 
 /// In place of an estimate if there is none, because all counters of the key are full.
@@ -204,4 +220,27 @@ fn counts_table(mut columns: Vec<Column>, groups: &[Group<'_>]) -> Table {
         notes.push("A total that ran full may be more, and so may the bound that follows from it.".into());
     }
     Table { columns, rows: counts().map(row).collect(), notes, ..Table::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_a_type_of_another_system_are_shown_as_they_were_written() {
+        for (field, text, shown) in [
+            ("id:long", "-42", "-42"),
+            ("id:int", "7", "7"),
+            ("id:int", "+007.0", "7"),
+            ("id:utf16", "a€𝄞", "a€𝄞"),
+            ("id:upper,utf16", "é", "É"),
+            ("id", "42", "42"),
+            ("id:long,xxhash64", "1", "-7001672635703045582"),
+        ] {
+            let recipe = Recipe { key: vec![field.parse().unwrap()], ..Recipe::lines() };
+            let key = recipe.key_of_cells(text.as_bytes()).unwrap();
+            assert_eq!(key_text(&recipe, &key), shown, "{field} of {text}");
+            assert_eq!(key_json(&recipe, &key), json!(shown), "{field} of {text}");
+        }
+    }
 }

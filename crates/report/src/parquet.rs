@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tamis_jobs::parquet::check::{Asked, File};
 use tamis_jobs::parquet::index::{Made, Report as Indexed};
 use tamis_jobs::parquet::inspect::{Distinct, Inspected, Report as Inspection, Worth};
+use tamis_jobs::parquet::sized::Count;
 use tamis_jobs::statistics::wilson;
 use tamis_make::number;
 
@@ -13,13 +14,14 @@ use crate::{Column, Table};
 pub fn indexed(report: &Indexed) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for some in report.filters.chunk_by(|one, next| one.column == next.column) {
-        let values: u64 = some.iter().map(|made| made.values).sum();
+        let values: u64 = some.iter().map(|made| made.values.number()).sum();
+        let about = some.iter().any(|made| matches!(made.values, Count::Estimated(_)));
         let bytes: u64 = some.iter().map(|made| made.bytes).sum();
         let worst = some.iter().map(|made| made.rate).fold(0.0, f64::max);
         rows.push(vec![
             some[0].column.clone(),
             number::count(some.len() as u64),
-            number::count(values),
+            if about { estimated(values) } else { number::count(values) },
             number::bytes(bytes),
             number::rate(worst),
             number::count(some.iter().filter(|made| made.replaces).count() as u64),
@@ -40,7 +42,8 @@ pub fn indexed(report: &Indexed) -> Table {
 pub fn indexed_json(report: &Indexed) -> Value {
     let of = |made: &Made| {
         json!({
-            "column": made.column, "row_group": made.group, "distinct": made.values, "bytes": made.bytes,
+            "column": made.column, "row_group": made.group, "distinct": made.values.number(),
+            "distinct_estimated": matches!(made.values, Count::Estimated(_)), "bytes": made.bytes,
             "rate": made.rate, "by_dictionary": made.by_dictionary, "replaced": made.replaces,
         })
     };
@@ -89,10 +92,14 @@ pub fn inspected(files: &[Inspection]) -> Table {
     Table { columns, rows, ..Table::default() }
 }
 
+fn estimated(values: u64) -> String {
+    format!("≈ {}", number::count(values))
+}
+
 fn distinct(distinct: Option<Distinct>) -> String {
     match distinct {
         Some(Distinct::Dictionary(values) | Distinct::Said(values)) => number::count(values),
-        Some(Distinct::Estimated(values)) => format!("≈ {}", number::count(values.round() as u64)),
+        Some(Distinct::Estimated(values)) => estimated(values.round() as u64),
         None => String::new(),
     }
 }

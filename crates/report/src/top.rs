@@ -1,14 +1,12 @@
 //! The most frequent keys, as a table and as JSON.
 
 use serde_json::{Value, json};
-use tamis::key::{Recipe, keywords_of};
-use tamis::params::Name;
 use tamis_jobs::inspect::{estimate_json, extend, promise_json};
 use tamis_make::count_min::{Hit, Listing, TopGroup, Wanted};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
-use crate::inspect::{FULL, key_text};
+use crate::inspect::{FULL, key_json, key_text};
 use crate::{Column, Table};
 
 /// For people: of each group at most this many keys.
@@ -36,14 +34,6 @@ pub fn table(listing: &Listing, most: usize) -> Table {
 /// The estimated share of a key, where there is one.
 fn share(group: &TopGroup, hit: &Hit) -> Option<f64> {
     if hit.full { None } else { group.promise.share(hit.estimate) }
-}
-
-/// A key for programs: its text, or the list of its parts.
-fn key_json(recipe: &Recipe, key: &[u8]) -> Value {
-    if recipe.keys_have_parts() {
-        return keywords_of(key).map(|part| json!(Name(part.to_vec()))).collect();
-    }
-    json!(Name(key.to_vec()))
 }
 
 /// For programs: of each group at most this many keys.

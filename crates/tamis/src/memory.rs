@@ -1,5 +1,5 @@
 //! Memory for those who lay sketches out themselves: zeroed arrays, mapped files, a line asked for
-//! before it is used, and loops over words with the widest vectors that there are.
+//! before it is used.
 //!
 //! ```
 //! use tamis::bloom::Bloom;
@@ -14,7 +14,10 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
-pub use crate::arch::cpu::{Vectored, prefetch, vectored};
+pub use crate::arch::cpu::prefetch;
+// For crates of this project, whose own unsafe code would be a twin of this: nobody else is promised it.
+#[doc(hidden)]
+pub use crate::arch::cpu::{Vectored, vectored};
 #[cfg(feature = "std")]
 pub use crate::arch::map::Map;
 pub use crate::arch::map::Words;

@@ -67,7 +67,7 @@ fn a_file_is_recognised_and_says_what_is_not_in_it() {
 #[test]
 fn a_file_that_is_cut_says_how_long_it_is_and_should_be() {
     let folder = folder();
-    for name in ["bloom_v2_longs", "bloom_v1_strings"] {
+    for name in ["bloom_v2_longs", "bloom_v1_strings", "guava_longs", "hadoop_counting_bloom"] {
         let whole = fs::read(vectors().join(format!("spark4_{name}.bin"))).unwrap();
         folder.write("cut.bin", &whole[..whole.len() - 8]);
         let says = format!("it should have {} bytes, and has {}", whole.len(), whole.len() - 8);

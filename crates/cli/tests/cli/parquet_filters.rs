@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::bloom_filter::Sbbf;
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType,
@@ -261,6 +261,100 @@ fn a_filter_has_the_bytes_that_the_library_of_the_format_gives_it() {
         let mut theirs = Sbbf::new_with_ndv_fpp(ROWS as u64, 0.001).unwrap();
         (group * ROWS..(group + 1) * ROWS).for_each(|row| theirs.insert(&user(row).as_str()));
         assert_eq!(bits(ours.unwrap()), bits(theirs));
+    }
+}
+
+/// A file of one row group, with a column `n` of numbers or nulls.
+fn write_numbers(path: &Path, values: &[Option<i64>], dictionary: bool, version: WriterVersion) {
+    let schema = parquet::schema::parser::parse_message_type("message m { optional int64 n; }").unwrap();
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(dictionary)
+        .set_dictionary_page_size_limit(64 << 10)
+        .set_encoding(Encoding::PLAIN)
+        .set_data_page_row_count_limit(10_000)
+        .set_write_batch_size(1000)
+        .set_writer_version(version)
+        .build();
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let there: Vec<i64> = values.iter().copied().flatten().collect();
+    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    column::<Int64Type>(&mut group, &there, Some(&levels));
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+/// So many values are not counted, but told by the bits of a filter; unless these leave open how large it should be.
+#[test]
+fn a_large_column_has_the_filter_that_counting_its_values_gives() {
+    const RATE: f64 = 0.01;
+    let folder = Folder::new();
+    // As many values as a filter is just large enough for, found by the formula.
+    let blocks = |values: u64| Sbbf::new_with_ndv_fpp(values, RATE).unwrap().num_blocks();
+    let (mut edge, mut step) = (1u64, 1 << 20);
+    while step > 0 {
+        edge += if blocks(edge + step) <= blocks(60_000) { step } else { 0 };
+        step /= 2;
+    }
+    assert_eq!(2 * blocks(edge), blocks(edge + 1));
+    let mut estimated = 0;
+    for (distinct, rows) in [
+        (50_000, 50_000),
+        (50_000, 200_000),
+        (1, 100_000),
+        (700, 100_000),
+        (edge - 1, 120_000),
+        (edge, 120_000),
+        (edge + 1, edge + 1),
+        (edge + 1, 120_000),
+    ] {
+        for (dictionary, nulls, version) in [
+            (false, 0, WriterVersion::PARQUET_1_0),
+            (false, 3, WriterVersion::PARQUET_1_0),
+            (true, 0, WriterVersion::PARQUET_1_0),
+            (true, 3, WriterVersion::PARQUET_2_0),
+        ] {
+            let value = |row: u64| (row % distinct).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64;
+            let values: Vec<Option<i64>> = (0..rows)
+                .flat_map(|row| {
+                    [Some(value(row)), None].into_iter().take(1 + usize::from(nulls > 0 && row % nulls == 0))
+                })
+                .collect();
+            write_numbers(&folder.path("from.parquet"), &values, dictionary, version);
+            let done = folder.json("parquet index from.parquet --column n --fpr 0.01 -o to.parquet");
+            let mut theirs = Sbbf::new_with_ndv_fpp(distinct, RATE).unwrap();
+            values.iter().flatten().for_each(|value| theirs.insert(value));
+            let ours = filters(&folder.path("to.parquet"), "n").remove(0).unwrap();
+            assert_eq!(bits(ours), bits(theirs), "{distinct} in {rows}, {dictionary}, {nulls}");
+            let made = &done["filters"][0];
+            let told = made["distinct"].as_f64().unwrap();
+            assert!((told / distinct as f64 - 1.0).abs() < 0.01, "{told} of {distinct}");
+            estimated += u32::from(made["distinct_estimated"].as_bool().unwrap());
+            folder.ok("parquet check to.parquet --column n");
+        }
+    }
+    assert!((8..28).contains(&estimated), "{estimated} of 32 are told by their bits");
+}
+
+#[test]
+fn a_page_that_holds_fewer_values_than_it_claims_is_refused() {
+    let folder = Folder::new();
+    let values: Vec<Option<i64>> = (0..20_000).map(Some).collect();
+    write_numbers(&folder.path("from.parquet"), &values, false, WriterVersion::PARQUET_1_0);
+    let bytes = folder.read("from.parquet");
+    // The first run of levels: 10,000 times that a value is there, as 20,000 in seven bits a byte, and 1.
+    let run = [0xa0, 0x9c, 0x01, 0x01];
+    let at = bytes.windows(4).position(|window| window == run).expect("a page of 10,000 rows");
+    for (level, words) in [(2, "claims values that it does not have"), (0, "")] {
+        let mut forged = bytes.clone();
+        forged[at + 3] = level;
+        folder.write("forged.parquet", &forged);
+        let line = "parquet index forged.parquet --column n -o to.parquet";
+        match words {
+            "" => _ = folder.ok(line),
+            words => folder.refused(line, 1, &["\"n\"", words]),
+        }
     }
 }
 

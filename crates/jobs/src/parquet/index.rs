@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tamis_formats::parquet::SplitBlock;
 use tamis_make::files::{self, Draft};
 use tamis_make::names::Content;
 use tamis_make::parallel;
@@ -15,7 +14,8 @@ use tamis_read::error::{Error, Result};
 use tamis_read::parquet::{Anatomy, FilterPlace};
 use tamis_read::{Control, Format};
 
-use super::{Refusal, distinct_hashes};
+use super::Refusal;
+use super::sized::{self, Count};
 
 /// A file to be indexed.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub struct Made {
     /// The number of its row group, from 0.
     pub group: usize,
     /// Distinct values.
-    pub values: u64,
+    pub values: Count,
     /// Bytes in the file.
     pub bytes: u64,
     /// The rate of false positives, by its bits.
@@ -144,7 +144,7 @@ fn copy_body(file: &Anatomy, out: &mut Draft, path: &Path, control: &Control) ->
 }
 
 /// The filter of a column of a row group, its bytes, and how many of an older one it makes useless.
-fn make(
+pub fn make(
     file: &Anatomy,
     (group, column): (usize, usize),
     rate: f64,
@@ -152,18 +152,17 @@ fn make(
 ) -> Result<(Made, Vec<u8>, u64)> {
     let chunk = file.chunk(group, column);
     let replaced = chunk.filter_place()?;
-    let (hashes, by_dictionary) = distinct_hashes(&chunk, control)?;
-    let mut filter = SplitBlock::new(SplitBlock::bytes_for(hashes.len() as u64, rate));
-    filter.insert_hashes(&hashes);
+    let members = chunk.members()?;
+    let (filter, values) = sized::filter(&chunk, &members, rate, control)?;
     let bytes = filter.bytes();
     control.advance(chunk.size());
     let made = Made {
         column: chunk.name(),
         group,
-        values: hashes.len() as u64,
+        values,
         bytes: bytes.len() as u64,
         rate: filter.rate(),
-        by_dictionary,
+        by_dictionary: members.are_a_dictionary(),
         replaces: replaced.is_some(),
     };
     Ok((made, bytes, replaced.and_then(|(_, length)| length).unwrap_or(0)))

@@ -135,7 +135,7 @@ fn of_chunk(file: &Anatomy, group: usize, column: usize, apart: bool) -> Result<
         bytes: filter.len() as u64,
         fill: filter.fill(),
         rate: filter.rate(),
-        values: filter.estimated_values(),
+        values: filter.estimated_values().map(|(values, _)| values),
     });
     let dictionary = chunk.dictionary_len()?.map(Distinct::Dictionary);
     let said = chunk.distinct().map(Distinct::Said);

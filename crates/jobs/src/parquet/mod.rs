@@ -3,14 +3,14 @@
 pub mod check;
 pub mod index;
 pub mod inspect;
+pub mod sized;
 
-use tamis::memory::roomy;
 use tamis_formats::Fault;
-use tamis_formats::parquet::{Header, LONGEST_HEADER, SplitBlock, hash};
+use tamis_formats::parquet::{Header, LONGEST_HEADER, SplitBlock};
 use tamis_make::distinct::once;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Chunk;
-use tamis_read::{Control, refusal};
+use tamis_read::refusal;
 
 /// Why a filter in a Parquet file cannot be used, or made.
 #[derive(Debug, thiserror::Error)]
@@ -85,17 +85,4 @@ impl Distinct {
         once(&mut self.hashes);
         self.hashes
     }
-}
-
-/// The hashes of the distinct values of a column of a row group; and whether its dictionary was read in place
-/// of them, because all pages refer to it.
-fn distinct_hashes(chunk: &Chunk<'_>, control: &Control) -> Result<(Vec<u64>, bool)> {
-    let mut distinct = Distinct::default();
-    if chunk.dictionary(|value| distinct.push(hash(value)))? {
-        return Ok((distinct.finish(), true));
-    }
-    // The room is not made on the word of the file alone: there is a most of it.
-    distinct.hashes = roomy(MANY.min(chunk.rows() as usize));
-    chunk.values(control, |value| distinct.push(hash(value)))?;
-    Ok((distinct.finish(), false))
 }

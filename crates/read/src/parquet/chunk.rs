@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicU64;
 
 use parquet::basic::{ColumnOrder, Encoding, SortOrder, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::bad::{BadParquet, Broken};
+use super::bad::{BadParquet, Broken, Undecodable};
 use super::column::Column;
-use super::pages::Pages;
+use super::members::Members;
+use super::pages::{Pages, Shared};
 use super::stored::{Stored, Values};
 use super::value_type::ValueType;
 use super::{BATCH, ParquetFile, headers};
@@ -92,7 +92,7 @@ impl<'a> Chunk<'a> {
         Chunk { file, group, column }
     }
 
-    fn metadata(&self) -> &'a ColumnChunkMetaData {
+    pub(super) fn metadata(&self) -> &'a ColumnChunkMetaData {
         self.file.metadata.row_group(self.group).column(self.column)
     }
 
@@ -231,7 +231,7 @@ impl<'a> Chunk<'a> {
 
     /// Gives every value that is there, in the encoding PLAIN and without its length, in order.
     pub fn values(&self, control: &Control, mut take: impl FnMut(&[u8])) -> Result<()> {
-        let damaged = |why| self.file.damaged(self.column, why);
+        let damaged = |why| self.damaged(why);
         let file = self.file.reopen()?.of(self.metadata());
         let rows = self.rows() as usize;
         let mut stored = Stored::open(&file, self.metadata(), rows).map_err(damaged)?;
@@ -256,26 +256,36 @@ impl<'a> Chunk<'a> {
         {
             return Ok(None);
         }
-        let Some(start) = metadata.dictionary_page_offset().and_then(|at| u64::try_from(at).ok()) else {
+        if metadata.dictionary_page_offset().is_none() {
             return Ok(None);
-        };
-        let file = self.file.reopen()?.of(metadata);
-        let end = start.saturating_add(self.size());
-        Ok(headers::by_dictionary(&file, (start, end)).map(|found| found.values))
+        }
+        let (file, place) = self.place()?;
+        Ok(headers::by_dictionary(&file, place))
     }
 
-    /// Gives the values of its dictionary, in the encoding PLAIN and without their length; false, and none, where a
-    /// page does not refer to it.
-    pub fn dictionary(&self, mut take: impl FnMut(&[u8])) -> Result<bool> {
-        let damaged = |why| self.file.damaged(self.column, why);
-        let Some((mut stored, mut left)) = self.open_dictionary()? else { return Ok(false) };
-        while left > 0 {
-            let batch = left.min(BATCH);
-            stored.read(batch).map_err(damaged)?;
-            plain(&stored.values, &mut take);
-            left -= batch;
-        }
-        Ok(true)
+    /// The file for those who read it from its beginning to its end, and where these lie.
+    pub(super) fn place(&self) -> Result<(Shared, (u64, u64))> {
+        let metadata = self.metadata();
+        let start = metadata.dictionary_page_offset().unwrap_or(metadata.data_page_offset());
+        let start = u64::try_from(start).unwrap_or(0);
+        Ok((self.file.reopen()?.of(metadata), (start, start.saturating_add(self.size()))))
+    }
+
+    /// Every value that is there at least once.
+    pub fn members(&self) -> Result<Members<'a>> {
+        Members::of(*self)
+    }
+
+    /// An error: its values cannot be decoded.
+    pub(super) fn damaged(&self, why: Undecodable) -> Error {
+        self.file.damaged(self.column, why)
+    }
+
+    /// Its pages. Those of a column with lists are refused.
+    pub(super) fn pages(&self) -> Result<Pages> {
+        let file = self.file.reopen()?.of(self.metadata());
+        Pages::new(&file, self.metadata(), self.rows() as usize, Arc::default())
+            .map_err(|why| self.damaged(why.into()))
     }
 
     /// Gives the texts of the values of its dictionary; false where a page does not refer to it, or a value has no
@@ -301,14 +311,8 @@ impl<'a> Chunk<'a> {
         if self.dictionary_len()?.is_none() {
             return Ok(None);
         }
-        let damaged = |why: ParquetError| self.file.damaged(self.column, why.into());
-        let metadata = self.metadata();
-        let file = self.file.reopen()?.of(metadata);
-        let mut pages = Pages::new(&file, metadata, self.rows() as usize, Arc::default()).map_err(damaged)?;
-        let Some(Page::DictionaryPage { buf, num_values, .. }) = pages.get_next_page().map_err(damaged)?
-        else {
-            return Ok(None);
-        };
+        let page = self.pages()?.get_next_page().map_err(|why| self.damaged(why.into()))?;
+        let Some(Page::DictionaryPage { buf, num_values, .. }) = page else { return Ok(None) };
         let page = Page::DataPage {
             buf,
             num_values,
@@ -317,7 +321,7 @@ impl<'a> Chunk<'a> {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let column = metadata.column_descr();
+        let column = self.metadata().column_descr();
         let column = ColumnDescriptor::new(column.self_type_ptr(), 0, 0, column.path().clone());
         let stored = Stored::of(Arc::new(column), Box::new(Once(Some(page))), Arc::new(AtomicU64::new(0)));
         Ok(Some((stored, num_values as usize)))
