@@ -98,7 +98,12 @@ def title(text):
 
 
 def slug(heading, taken):
-    """The anchor of a heading, as GitHub makes it; `taken` has those of the page so far."""
+    """The anchor of a heading, as GitHub makes it; `taken` has those of the page so far.
+
+    >>> taken = set()
+    >>> [slug(heading, taken) for heading in ["Which kind?", "13g. Kind ribbon", "Which kind?"]]
+    ['which-kind', '13g-kind-ribbon', 'which-kind-1']
+    """
     base = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     name, more = base, 0
     while name in taken:

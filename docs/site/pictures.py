@@ -2,7 +2,8 @@
 
     python3 docs/site/pictures.py PROGRAM
 
-Writes docs/terminal.svg, docs/rates.svg, and, if there is a Chromium, docs/report.png.
+Writes docs/terminal.svg, docs/rates.svg, and, if there is a Chromium, docs/report.png and docs/counts.png. docs/bits.svg was drawn by
+hand.
 """
 
 import html
@@ -21,6 +22,10 @@ SESSION = [
     ("tamis query ratings.tamis tt0000002 tt9999999", 9),
     ("tamis test ratings.tamis ratings.tsv", 16),
 ]
+# The counts of docs/how-to/frequent.md.
+COUNTS = """tamis generate ips --rows 200000 --distinct 20000 --skew 1.1 -o access.txt
+tamis build access.txt --kind count-min --epsilon 0.0001 --delta 0.01 -o hits.tamis
+tamis test hits.tamis access.txt --report hits.html"""
 SIZE, LINE, EDGE = 12.5, 18, 16
 CHROMIUM = ["chromium", "chromium-browser", "google-chrome"]
 
@@ -51,17 +56,17 @@ def terminal(folder):
     )
 
 
-def screenshot(page, picture):
+def screenshot(page, picture, size):
     """The page as Chromium draws it, if there is one."""
     browser = next((path for name in CHROMIUM if (path := shutil.which(name))), None)
     if not browser:
-        print("there is no Chromium: the picture of the report stays as it is")
+        print(f"there is no Chromium: {picture.name} stays as it is")
         return
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
             [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", f"--user-data-dir={profile}", "--hide-scrollbars",
-             "--force-device-scale-factor=1.5", "--window-size=1180,1330", f"--screenshot={picture}", page.as_uri()],
+             "--force-device-scale-factor=1.5", f"--window-size={size}", f"--screenshot={picture}", page.as_uri()],
             check=True, capture_output=True, timeout=120,
         )
 
@@ -78,7 +83,9 @@ def main():
         subprocess.run(["tamis", "plan", "--keys", "1e9", "--bits", "8e9", "--chart", "rates.svg", "--quiet"], cwd=folder,
                        check=True, capture_output=True)
         shutil.copy(folder / "rates.svg", docs / "rates.svg")
-        screenshot(folder / "demo" / "report.html", docs / "report.png")
+        screenshot(folder / "demo" / "report.html", docs / "report.png", "1180,1085")
+        subprocess.run(COUNTS, shell=True, cwd=folder, check=True, capture_output=True)
+        screenshot(folder / "hits.html", docs / "counts.png", "1180,720")
 
 
 if __name__ == "__main__":
