@@ -117,12 +117,12 @@ env/bin/python -c 'import pyarrow.compute'
 ! python3 -c 'import tamis' 2>/dev/null || { echo "python3 has tamis already: this tests nothing" >&2; exit 1; }
 unset PYSPARK_PYTHON
 
-echo "the walk-through of the guide, line by line"
-python3 - "$root/docs/guide.md" <<'END'
+echo "the walk-through of docs/how-to/machines.md, line by line"
+python3 - "$root/docs/how-to/machines.md" <<'END'
 import re, subprocess, sys
 blocks = re.findall(r"^```sh yarn\n(.*?)^```", open(sys.argv[1]).read(), re.M | re.S)
 lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-assert len(lines) > 5, "the guide has no walk-through"
+assert len(lines) > 5, "the page has no walk-through"
 for line in lines:
     print("$", line, flush=True)
     subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True)

@@ -134,7 +134,8 @@ impl Layers {
                 for probe in Probe::ALL {
                     let count = set.count(subject, memory, probe);
                     let Some(expected) = count.expected.filter(|_| count.probes > 0) else { continue };
-                    let (low, high) = count.interval();
+                    let (interval, rate) = (count.interval(), expected / count.probes as f64);
+                    let rates = number::Rates::of([rate, interval.1]);
                     rows.push(vec![
                         set.name.clone(),
                         title(subject, memory),
@@ -142,8 +143,8 @@ impl Layers {
                         number::count(count.probes),
                         format!("{expected:.1}"),
                         number::count(count.hits),
-                        number::interval(low, high),
-                        number::rate(expected / count.probes as f64),
+                        rates.interval(interval),
+                        rates.text(rate),
                     ]);
                 }
             }

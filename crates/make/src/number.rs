@@ -31,22 +31,65 @@ pub fn rounded_down(value: f64) -> String {
     significant((value / unit).floor() * unit, 2)
 }
 
-/// The rates of one column, with the same decimals: as many as the largest needs for four
-/// significant digits. One that would lose too much by that is written as by itself.
-pub fn rates(values: &[f64]) -> Vec<String> {
-    let largest = values.iter().filter(|v| v.is_finite()).fold(0.0f64, |most, v| most.max(v.abs()));
-    let decimals = 3.0 - (largest * (1.0 + 1e-12)).log10().floor();
-    let common = |value: f64| {
-        let kept = value == 0.0 || value.abs() * 10f64.powf(decimals) >= 10.0;
-        ((1.0..=8.0).contains(&decimals) && value.is_finite() && kept && largest < 1e15)
-            .then(|| fixed(value, decimals as usize, false))
-    };
-    values.iter().map(|&value| common(value).unwrap_or_else(|| rate(value))).collect()
+/// How the rates of one report are written: all with the same decimals, or all with exponents, so that they can be
+/// compared by eye.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rates {
+    /// With this many decimals: `0.00005543`.
+    Fixed(usize),
+    /// With exponents: `5.543e-9`.
+    Scientific,
 }
 
-/// Both ends of an interval, with the same decimals: `0.00984–0.01019`.
-pub fn interval(low: f64, high: f64) -> String {
-    rates(&[low, high]).join("–")
+impl Rates {
+    /// The most decimals that people can count.
+    const MOST: f64 = 8.0;
+
+    /// The notation for these: four significant digits of the median, and two of each that is not below a thousandth
+    /// of it, if that is not too many decimals. What is far below most is only said to be less than can be written.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Rates {
+        let mut counted: Vec<f64> =
+            values.into_iter().map(f64::abs).filter(|&value| value > 0.0 && value < 1e15).collect();
+        counted.sort_by(f64::total_cmp);
+        let Some(&median) = counted.get(counted.len() / 2) else { return Rates::Fixed(0) };
+        let least = counted.iter().copied().find(|&value| value >= median / 1000.0).unwrap_or(median);
+        // A value just below a power of ten is written as that power.
+        let decimals = |value: f64, digits: f64| digits - 1.0 - (value * (1.0 + 1e-12)).log10().floor();
+        let decimals = decimals(median, 4.0).max(decimals(least, 2.0)).max(0.0);
+        if decimals <= Rates::MOST { Rates::Fixed(decimals as usize) } else { Rates::Scientific }
+    }
+
+    /// One of the rates; none at all is `0` in either notation.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Rates::Fixed(decimals) if value != 0.0 && value.abs() < 1e15 => {
+                let unit = 10f64.powi(-(decimals as i32));
+                match value.abs() < unit / 2.0 {
+                    true => format!("<{}", fixed(unit, decimals, false)),
+                    false => fixed(value, decimals, false),
+                }
+            }
+            Rates::Scientific if value != 0.0 && value.is_finite() => {
+                let written = format!("{value:.3e}");
+                let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+                let mantissa = trimmed(mantissa);
+                if exponent == "0" { mantissa.into() } else { format!("{mantissa}e{exponent}") }
+            }
+            _ => significant(value, 4),
+        }
+    }
+
+    /// The same without zeros at the end, for a sentence.
+    pub fn brief(self, value: f64) -> String {
+        let text = self.text(value);
+        if text.contains('e') { text } else { trimmed(&text).to_owned() }
+    }
+
+    /// Both ends of an interval: `0.00984–0.01019`. A lower end that is less than can be written is 0.
+    pub fn interval(self, (low, high): (f64, f64)) -> String {
+        let low = self.text(low);
+        format!("{}–{}", if low.starts_with('<') { "0" } else { &low }, self.text(high))
+    }
 }
 
 /// A part of a whole (0.5), as percent (`50 %`). Only the whole is `100 %`.
@@ -207,12 +250,25 @@ mod tests {
     }
 
     #[test]
-    fn the_rates_of_a_column_have_the_same_decimals() {
-        assert_eq!(rates(&[0.010_17, 0.009_854, 0.01, 0.0]), ["0.01017", "0.00985", "0.01000", "0.00000"]);
-        assert_eq!(rates(&[0.5, 9.8e-7, f64::NAN]), ["0.5000", "9.8e-7", "–"]);
-        assert_eq!(rates(&[]), Vec::<String>::new());
-        assert_eq!(rates(&[12_345.6, 1.0]), ["12,346", "1"]);
-        assert_eq!(interval(0.009_839, 0.010_19), "0.00984–0.01019");
+    fn the_rates_of_a_report_have_one_notation() {
+        let written = |values: &[f64]| {
+            let rates = Rates::of(values.iter().copied());
+            values.iter().map(|&value| rates.text(value)).collect::<Vec<_>>()
+        };
+        assert_eq!(written(&[0.010_17, 0.009_854, 0.01, 0.0]), ["0.01017", "0.00985", "0.01000", "0"]);
+        assert_eq!(
+            written(&[0.000_055_43, 0.000_046_29, 0.000_066_38]),
+            ["0.00005543", "0.00004629", "0.00006638"]
+        );
+        assert_eq!(written(&[0.01, 0.000_055_43]), ["0.010000", "0.000055"]);
+        assert_eq!(written(&[0.01, 0.02, 3e-15, 0.46]), ["0.01000", "0.02000", "<0.00001", "0.46000"]);
+        assert_eq!(written(&[1e-9, 9.8e-9, f64::NAN, 0.0, 1.0]), ["1e-9", "9.8e-9", "–", "0", "1"]);
+        assert_eq!(written(&[12_345.6, 1.0]), ["12,346", "1"]);
+        assert_eq!(written(&[]), Vec::<String>::new());
+        assert_eq!(Rates::of([0.010_19]).interval((0.009_839, 0.010_19)), "0.00984–0.01019");
+        assert_eq!([0.01, 0.034_51].map(|rate| Rates::of([0.01, 0.034_51]).brief(rate)), ["0.01", "0.03451"]);
+        assert_eq!(Rates::of([1e-12]).interval((0.0, 1.5e-12)), "0–1.5e-12");
+        assert_eq!(Rates::of([0.01]).interval((1e-9, 0.01)), "0–0.01000");
     }
 
     #[test]
@@ -283,7 +339,7 @@ mod tests {
 
         #[test]
         fn no_number_of_any_kind_is_written_at_length(value: f64) {
-            for text in [rates(&[value, 1.0]).concat(), rate(value), percent(value), short(value), bytes_of(value), seconds(value)] {
+            for text in [Rates::of([value, 1.0]).text(value), rate(value), percent(value), short(value), bytes_of(value), seconds(value)] {
                 prop_assert!(text.chars().count() <= 24, "{}", text);
             }
         }

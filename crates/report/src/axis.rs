@@ -33,6 +33,8 @@ pub enum Scale {
 pub enum Format {
     /// As a number: `0.0101`.
     Plain,
+    /// A rate, in the notation of its report.
+    Rate(number::Rates),
     /// A part of the whole, as percent: 0.5 is `50 %`.
     Percent,
     /// A size in bytes: `1.5 MB`.
@@ -65,6 +67,7 @@ impl Format {
     pub fn value(self, value: f64) -> String {
         match self {
             Format::Plain => number::rate(value),
+            Format::Rate(rates) => rates.text(value),
             Format::Percent => number::percent(value),
             Format::Bytes => number::bytes_of(value),
             Format::Seconds => number::seconds(value),
@@ -90,7 +93,7 @@ impl Format {
     fn labels(self, ticks: &[f64], step: Step) -> Vec<String> {
         let largest = ticks.iter().fold(0.0f64, |most, tick| most.max(tick.abs()));
         let (unit, name) = match self {
-            Format::Plain => (0, ""),
+            Format::Plain | Format::Rate(_) => (0, ""),
             Format::Percent => (-2, " %"),
             Format::Bytes => thousands(largest, &[" B", " kB", " MB", " GB", " TB", " PB"]),
             Format::Count if largest < 10_000.0 => (0, ""),
@@ -102,7 +105,10 @@ impl Format {
         };
         let decimals = (unit - step.exponent).max(0);
         let size = power(1, unit);
-        let long = decimals > 6 || largest / size >= 1e15;
+        let long = match self {
+            Format::Rate(rates) => rates == number::Rates::Scientific,
+            _ => decimals > 6,
+        } || largest / size >= 1e15;
         let digits = (largest / step.size()).log10().floor().clamp(0.0, 15.0) as usize + 2;
         let write = |&tick: &f64| match tick {
             // A unit that stands apart is kept; 0k would be odd.

@@ -155,6 +155,11 @@ impl Chart {
         svg::draw(&self.shown(), true)
     }
 
+    /// Whether it compares anything: one bar says no more than its number, which a page has in its table.
+    pub(super) fn compares(&self) -> bool {
+        self.names().is_none_or(|names| names.len() > 1)
+    }
+
     /// The chart as it is drawn: itself, or the distribution of its values.
     pub(super) fn shown(&self) -> Shown {
         match self.names() {
@@ -381,6 +386,14 @@ mod tests {
             vec![Mark::line("", [(1.0, 0.1), (2.0, 0.0), (3.0, -1.0), (4.0, f64::NAN)])],
         );
         assert_eq!(chart.frame(6, 5).unwrap().omitted, 3);
+    }
+
+    #[test]
+    fn one_bar_compares_nothing() {
+        let bars = |values: &[f64]| plain(vec![Mark::bars("", values.iter().copied())]);
+        assert!(!bars(&[1.0]).compares());
+        assert!(bars(&[1.0, 2.0]).compares());
+        assert!(plain(vec![Mark::line("", [(1.0, 1.0)])]).compares());
     }
 
     #[test]

@@ -1,23 +1,39 @@
 //! A test's findings as a table, as JSON, and as a page.
 
+mod page;
+#[cfg(test)]
+mod tests;
+
+pub use page::page;
+
 use serde_json::{Value, json};
 use tamis::hash::Scheme;
-use tamis::params::Common;
 use tamis_jobs::check::{Attacked, FilterResult, GroupResult, IMPROBABLE, Lost, Report};
+use tamis_make::number::{self, Rates};
 use tamis_make::text::group_name;
-use tamis_make::{build, number, opt};
+use tamis_make::{build, opt};
 use tamis_read::refusal::{Help, Voice, advice};
 
 use crate::health::overfull_text;
-use crate::{Axis, Chart, Column, Csv, Figure, Format, Gravity, Mark, Page, Section, Table, cells};
+use crate::{Column, Csv, Gravity, Table, cells};
 
-/// One row per group.
-pub fn table(report: &Report) -> Table {
-    table_of(&report.groups)
+/// The notation of all rates of these groups. The lower end of an interval may be far below all rates, and tells
+/// nothing then: it does not count.
+fn notation<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Rates {
+    Rates::of(groups.into_iter().flat_map(|group| {
+        let filter = group.filter.as_ref().map(|filter| {
+            let measured = (filter.negatives > 0).then(|| [filter.rate(), filter.interval().1]);
+            [filter.expected, filter.target].into_iter().chain(measured.into_iter().flatten())
+        });
+        let lost = group.lost.filter(|lost| lost.of > 0).map(|lost| [lost.rate(), lost.interval().1]);
+        filter.into_iter().flatten().chain(lost.into_iter().flatten())
+    }))
 }
 
 /// One row for each of these groups.
 pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table {
+    let groups: Vec<&GroupResult> = groups.into_iter().collect();
+    let rates = notation(groups.iter().copied());
     let mut columns = vec![Column::left("group")];
     let names = [
         "keys",
@@ -32,7 +48,6 @@ pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table 
         "false negatives",
     ];
     columns.extend(names.map(Column::right));
-    let groups: Vec<&GroupResult> = groups.into_iter().collect();
     let pair = groups.iter().any(|group| group.lost.is_some());
     if pair {
         columns.extend(["taken for removed", "expected", "rate, 95 % interval"].map(Column::right));
@@ -41,7 +56,6 @@ pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table 
         let mut row = vec![group_name(&group.group), number::count(group.keys)];
         match &group.filter {
             Some(filter) => {
-                let (low, high) = filter.interval();
                 row.extend([
                     number::count(filter.bits),
                     filter.hashes.to_string(),
@@ -50,25 +64,22 @@ pub fn table_of<'a>(groups: impl IntoIterator<Item = &'a GroupResult>) -> Table 
                     } else {
                         format!("{:.2}", filter.bits as f64 / group.keys as f64)
                     },
-                    number::rate(filter.expected),
+                    rates.text(filter.expected),
                     number::count(filter.false_positives),
                     number::count(filter.negatives),
-                    if filter.negatives == 0 { "-".into() } else { number::rate(filter.rate()) },
-                    if filter.negatives == 0 { "-".into() } else { number::interval(low, high) },
+                    if filter.negatives == 0 { "-".into() } else { rates.text(filter.rate()) },
+                    if filter.negatives == 0 { "-".into() } else { rates.interval(filter.interval()) },
                 ]);
             }
             None => row.extend(vec!["no filter".into(); 1].into_iter().chain(vec![String::new(); 7])),
         }
         row.push(number::count(group.false_negatives));
         match &group.lost {
-            Some(lost) => {
-                let (low, high) = lost.interval();
-                row.extend([
-                    number::count(lost.keys),
-                    number::count((lost.of as f64 * lost.expected).round() as u64),
-                    if lost.of == 0 { "-".into() } else { number::interval(low, high) },
-                ]);
-            }
+            Some(lost) => row.extend([
+                number::count(lost.keys),
+                number::count((lost.of as f64 * lost.expected).round() as u64),
+                if lost.of == 0 { "-".into() } else { rates.interval(lost.interval()) },
+            ]),
             None if pair => row.extend(vec![String::new(); 3]),
             None => {}
         }
@@ -90,6 +101,7 @@ do those that share keywords with members";
 
 /// The same, each with its gravity.
 fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
+    let rates = notation(&report.groups);
     let (hits, negatives) = report.false_positives();
     let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
     let of_positives = if negatives == 0 {
@@ -101,7 +113,7 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
             "{} in {} ({}); {} expected from the bits that are set{}.",
             number::counted(hits, "false positive"),
             number::counted(negatives, "test"),
-            number::rate(rate),
+            rates.text(rate),
             number::count(report.expected_false_positives.round() as u64),
             if report.lost_surprise.is_some() {
                 " in the first filters alone; the filters of removed keys take some of them away".into()
@@ -141,13 +153,12 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
     if let (Some((lost, expected)), Some(surprise)) = (pair, report.lost_surprise)
         && lost.of > 0
     {
-        let (low, high) = lost.interval();
         let line = format!(
             "{} of the pair, in {} ({}, 95 % interval {}): keys that are reported as removed but were not; {} expected from the rate of the filters of removed keys{}.",
             number::counted(lost.keys, "false negative"),
             number::counted(lost.of, "key"),
-            number::rate(lost.rate()),
-            number::interval(low, high),
+            rates.text(lost.rate()),
+            rates.interval(lost.interval()),
             number::count(expected.round() as u64),
             match surprise < IMPROBABLE {
                 false => "",
@@ -175,14 +186,15 @@ fn findings(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
 /// What keys did that were made for the filters.
 fn of_attack(report: &Report, voice: &dyn Voice) -> Vec<(Gravity, String)> {
     let Some((attacked, honest, unfound)) = report.attacked() else { return Vec::new() };
+    let rates = notation(&report.groups);
     let mut findings = Vec::new();
     if attacked.keys > 0 {
         let all = number::counted(attacked.keys, "key");
         let mut line = format!(
             "Of {all} made for this file by the published attack, {} pass (rate {}); the rate of honest keys is {}.",
             number::count(attacked.passed),
-            number::rate(attacked.rate()),
-            number::rate(honest)
+            rates.brief(attacked.rate()),
+            rates.brief(honest)
         );
         let forged = attacked.rate() > FORGED.max(2.0 * honest);
         if forged {
@@ -322,109 +334,6 @@ pub fn json(report: &Report) -> Value {
         json["adversary"]["groups_without_keys"] = unfound.into();
     }
     json
-}
-
-/// A page of its own. `earlier` are phases of other jobs that belong to the story.
-pub fn page(
-    report: &Report,
-    title: &str,
-    subtitle: &str,
-    earlier: &[(&'static str, std::time::Duration)],
-    voice: &dyn Voice,
-) -> Page {
-    let (hits, negatives) = report.false_positives();
-    let rate = if negatives == 0 { 0.0 } else { hits as f64 / negatives as f64 };
-    let mut figures = vec![
-        Figure::new("distinct keys", number::count(report.keys)),
-        Figure::new("groups", number::count(report.groups.len() as u64)),
-        Figure::new("false negatives", number::count(report.false_negatives())).note(match report.lost() {
-            Some((_, expected)) => format!("{} expected", number::count(expected.round() as u64)),
-            None => "must be 0".into(),
-        }),
-        Figure::new("false positives", number::count(hits))
-            .note(format!("{} expected", number::count(report.expected_false_positives.round() as u64))),
-        Figure::new("overall rate", number::rate(rate)),
-        Figure::new("verdict", if report.passed() { "passed" } else { "FAILED" }),
-    ];
-    if let Some((attacked, honest, _)) = report.attacked() {
-        let rate = number::rate(attacked.rate());
-        figures.push(
-            Figure::new("of keys made for the file", rate)
-                .note(format!("{} of honest keys", number::rate(honest))),
-        );
-    }
-    let Common { kind, hash, recipe } = &report.filters;
-    let filters = format!("Kind {kind}, hash {hash}; {recipe}.");
-    let mut sections = vec![Section::Figures(figures), Section::Text(filters)];
-    sections.extend(findings(report, voice).into_iter().map(|(kind, line)| Section::Note(kind, line)));
-    for warning in overfull(report).take(20) {
-        sections.push(Section::Note(Gravity::Warning, warning));
-    }
-    sections.push(Section::Charts(charts(report, earlier)));
-    sections.push(Section::Heading("Every group".into()));
-    sections.push(Section::Table(Table {
-        notes: vec![
-            "Expected rate: from the bits that are set in just this filter. Measured rate: false positives / \
-             negatives, where the negatives of a group are the distinct keys that do not belong to it; its \
-             interval is Wilson's."
-                .into(),
-        ],
-        ..table(report)
-    }));
-    Page { title: title.into(), subtitle: subtitle.into(), sections }
-}
-
-fn charts(report: &Report, earlier: &[(&'static str, std::time::Duration)]) -> Vec<Chart> {
-    let with: Vec<(&GroupResult, &FilterResult)> =
-        report.groups.iter().filter_map(|group| Some((group, group.filter.as_ref()?))).collect();
-    let names =
-        || Axis::categories("group", with.iter().map(|(group, _)| group_name(&group.group)).collect());
-    let whisker = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| {
-        let (low, high) = filter.interval();
-        (i as f64, low, filter.rate(), high)
-    };
-    let mut rates = vec![Mark::Whiskers {
-        name: "measured".into(),
-        points: with.iter().enumerate().map(whisker).collect(),
-    }];
-    if let Some((_, first)) = with.first()
-        && with.iter().all(|(_, filter)| filter.target == first.target)
-    {
-        rates.push(Mark::rule("target", first.target));
-    } else {
-        let target = |(i, (_, filter)): (usize, &(&GroupResult, &FilterResult))| (i as f64, filter.target);
-        rates.push(Mark::Points {
-            name: "target".into(),
-            points: with.iter().enumerate().map(target).collect(),
-        });
-    }
-    let phases: Vec<_> = earlier.iter().chain(&report.phases).collect();
-    vec![
-        Chart {
-            title: "Measured rate of false positives".into(),
-            x: names(),
-            y: Axis::linear("rate, with its 95 % interval", Format::Plain),
-            marks: rates,
-        },
-        Chart {
-            title: "Keys per group".into(),
-            x: names(),
-            y: Axis::linear("distinct keys", Format::Count),
-            marks: vec![Mark::bars("keys", with.iter().map(|(group, _)| group.keys as f64))],
-        },
-        Chart {
-            title: "Fill of each filter".into(),
-            x: names(),
-            y: Axis::linear("bits that are set", Format::Percent),
-            marks: vec![Mark::bars("fill", with.iter().map(|(_, filter)| filter.health.fill))],
-        },
-        Chart {
-            title: "Time per phase".into(),
-            x: Axis::categories("phase", phases.iter().map(|(name, _)| (*name).to_owned()).collect()),
-            y: Axis::linear("time", Format::Seconds),
-            marks: vec![Mark::bars("time", phases.iter().map(|(_, time)| time.as_secs_f64()))],
-        },
-    ]
 }
 
 /// What keys did that were made for a filter, and the rate of honest ones.

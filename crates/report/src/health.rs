@@ -18,11 +18,12 @@ pub fn overfull_text(health: &Health, group: &Name, target: f64, rate: f64) -> S
         true => format!("about {} keys", keys_text(health)),
         false => return format!("{of} holds so many keys that it is full: it says yes to every key"),
     };
+    let rates = number::Rates::of([target, rate]);
     format!(
         "{of} holds {holds}, more than the {} it can hold at a rate of {}; its rate is now {}",
         number::count(health.capacity.unwrap_or(0)),
-        number::rate(target),
-        number::rate(rate)
+        rates.brief(target),
+        rates.brief(rate)
     )
 }
 

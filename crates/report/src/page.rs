@@ -37,7 +37,7 @@ pub enum Section {
     Figures(Vec<Figure>),
     /// A table, capped at [`PAGE_ROWS`](super::PAGE_ROWS) rows.
     Table(Table),
-    /// Charts, beside each other where there is room.
+    /// Charts, beside each other where there is room; those that compare nothing are left out.
     Charts(Vec<Chart>),
     /// A derivation, step by step; or short answers to short questions.
     Steps(Vec<Step>),
@@ -157,9 +157,12 @@ impl Section {
             }
             Section::Table(table) => table.html(),
             Section::Charts(charts) => {
-                let charts: String =
-                    charts.iter().map(|chart| format!("<figure>\n{}</figure>\n", chart.svg())).collect();
-                format!("<div class=\"charts\">\n{charts}</div>\n")
+                let charts: String = charts
+                    .iter()
+                    .filter(|chart| chart.compares())
+                    .map(|chart| format!("<figure>\n{}</figure>\n", chart.svg()))
+                    .collect();
+                if charts.is_empty() { charts } else { format!("<div class=\"charts\">\n{charts}</div>\n") }
             }
             Section::Links(links) => {
                 let link = |Link { to, text, note }: &Link| {

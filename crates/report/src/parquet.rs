@@ -215,8 +215,12 @@ pub fn checked(files: &[File]) -> Table {
         Column::right("rate by the bits"),
     ];
     let row = |name: String, sum: Sum| {
-        let (rate, interval) = sum.rate().map_or((String::new(), String::new()), |(rate, (low, high))| {
-            (number::rate(rate), number::interval(low, high))
+        let (measured, expected) = (sum.rate(), sum.expected());
+        let rates = number::Rates::of(
+            measured.into_iter().flat_map(|(rate, (_, high))| [rate, high]).chain(expected),
+        );
+        let (rate, interval) = measured.map_or((String::new(), String::new()), |(rate, interval)| {
+            (rates.text(rate), rates.interval(interval))
         });
         vec![
             name,
@@ -228,7 +232,7 @@ pub fn checked(files: &[File]) -> Table {
             number::count(sum.hits),
             rate,
             interval,
-            sum.expected().map_or(String::new(), number::rate),
+            expected.map_or(String::new(), |rate| rates.text(rate)),
         ]
     };
     let mut rows: Vec<_> =

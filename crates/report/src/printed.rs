@@ -48,8 +48,11 @@ impl Section {
             }
             Section::Table(table) => table.text(),
             Section::Charts(charts) => {
-                let drawn: Vec<String> =
-                    charts.iter().map(|chart| plot(chart, columns.min(80), CHART_LINES)).collect();
+                let drawn: Vec<String> = charts
+                    .iter()
+                    .filter(|chart| chart.compares())
+                    .map(|chart| plot(chart, columns.min(80), CHART_LINES))
+                    .collect();
                 drawn.join("\n")
             }
             Section::Steps(all) => steps(all, columns),

@@ -5,7 +5,7 @@ use tamis_make::count_min::rank::{GroupResult, Rank, Report};
 use tamis_make::number;
 use tamis_make::text::group_name;
 
-use crate::{Axis, Chart, Column, Csv, Format, Mark, Page, Section, Table, cells};
+use crate::{Axis, Chart, Column, Csv, Format, Mark, Page, Section, Source, Table, cells, sources};
 
 /// The error against the rank, of one sketch or several of the same data, beside the true weights
 /// and the bound.
@@ -129,11 +129,13 @@ pub fn table_of(groups: &[&GroupResult]) -> Table {
 }
 
 /// A page of all of it.
-pub fn page(report: &Report, title: &str, subtitle: &str) -> Page {
+pub fn page(report: &Report, title: &str, subtitle: &str, sources: &[Source]) -> Page {
     let groups: Vec<&GroupResult> = report.groups.iter().collect();
     let mut sections: Vec<Section> = verdict(report).into_iter().map(Section::Text).collect();
     sections.push(Section::Table(table_of(&groups)));
     sections.push(Section::Charts(vec![chart(report)]));
+    sections.push(Section::Heading("What was tested".into()));
+    sections.push(Section::Table(sources::table(sources)));
     Page { title: title.into(), subtitle: subtitle.into(), sections }
 }
 

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use tamis_make::plan::Size;
 use tamis_make::rows::BadRows;
 use tamis_make::{number, parallel};
 use tamis_read::{Error, Options};
+use tamis_report::Source;
 
 use crate::show::Output;
 use crate::words::Flags;
@@ -78,7 +79,13 @@ impl Demo {
             "Ten blocked Bloom filters of {} generated film ratings, p = 0.01",
             number::count(self.rows)
         );
-        let report_page = tamis_report::check::page(&report, "tamis demo", &subtitle, &phases, &Flags);
+        let source = |role, path: &Path, format| {
+            let bytes = fs::metadata(path).ok().map(|file| file.len());
+            Source { role, name: path.display().to_string(), format, bytes }
+        };
+        let sources = [source("filters", &filters, None), source("data", &data, Some("tsv"))];
+        let report_page =
+            tamis_report::check::page(&report, "tamis demo", &subtitle, &sources, &phases, &Flags);
         phases.push(("test", start.elapsed()));
         notes::write_page(&page, report_page)?;
 

@@ -1,4 +1,5 @@
 use std::cmp::Reverse;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,8 +12,8 @@ use tamis_make::count_min::rank;
 use tamis_make::files;
 use tamis_make::names::Content;
 use tamis_make::number;
-use tamis_read::{Control, Format, Sources};
-use tamis_report::{Csv, Page};
+use tamis_read::{Control, Explained, Format, Sources};
+use tamis_report::{Csv, Page, Source};
 
 use crate::arguments::{self, Columns, Reading};
 use crate::asked::Asked;
@@ -191,10 +192,15 @@ impl Test {
     }
 
     /// Writes the page and the CSV where they are asked for: both, or none.
-    fn write(&self, output: &Output, page: impl FnOnce(&str) -> Page, csv: Csv<'_>) -> Result<()> {
-        let subtitle = || format!("{} tested with {}", self.file.display(), self.inputs.join(", "));
-        let page =
-            self.report.as_deref().map(|path| notes::draft_page(path, page(&subtitle()))).transpose()?;
+    fn write(
+        &self,
+        output: &Output,
+        inputs: &[Explained],
+        page: impl FnOnce(&str, &[Source]) -> Page,
+        csv: Csv<'_>,
+    ) -> Result<()> {
+        let page = || page(&self.subtitle(), &self.sources(inputs));
+        let page = self.report.as_deref().map(|path| notes::draft_page(path, page())).transpose()?;
         let csv = self.csv.as_deref().map(|path| files::draft(path, |out| csv.write(out))).transpose()?;
         files::finish_all(page.into_iter().chain(csv))?;
         for (path, content) in self.outputs() {
@@ -204,11 +210,49 @@ impl Test {
         Ok(())
     }
 
+    /// What was tested, in a line. All files are named below it.
+    fn subtitle(&self) -> String {
+        let more = match self.inputs.len().saturating_sub(3) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let with: Vec<&str> = self.inputs.iter().take(3).map(String::as_str).collect();
+        match with.is_empty() {
+            true => format!("{}", self.file.display()),
+            false => format!("{} tested with {}{more}", self.file.display(), with.join(", ")),
+        }
+    }
+
+    /// The files that were read. Of what lies on a cluster, and of pipes, no size is known here.
+    fn sources(&self, inputs: &[Explained]) -> Vec<Source> {
+        let format =
+            |path: &Path| inputs.iter().find(|input| input.path == path).map(|input| input.format.name());
+        let size = |path: &Path| fs::metadata(path).ok().filter(|file| file.is_file()).map(|file| file.len());
+        let source = |role: &'static str, path: &Path, bytes: Option<u64>| Source {
+            role,
+            name: path.display().to_string(),
+            format: format(path),
+            bytes,
+        };
+        let mut sources = vec![source("filters", &self.file, size(&self.file))];
+        sources.extend(self.removed.iter().map(|path| source("removed keys", path, size(path))));
+        for (role, names) in [("data", &self.inputs), ("negatives", &self.negatives)] {
+            if self.on.is_given() {
+                sources.extend(names.iter().map(|name| source(role, Path::new(name), None)));
+            } else {
+                sources.extend(Sources::named(names).iter().map(|path| source(role, path, size(path))));
+            }
+        }
+        sources
+    }
+
     /// Writes what is asked for, and shows the report.
     fn finish(&self, output: &Output, report: &Report) -> Result<ExitCode> {
         let title = "How well the filters work";
-        let page = |subtitle: &str| tamis_report::check::page(report, title, subtitle, &[], &Flags);
-        self.write(output, page, tamis_report::check::csv(report))?;
+        let page = |subtitle: &str, sources: &[Source]| {
+            tamis_report::check::page(report, title, subtitle, sources, &[], &Flags)
+        };
+        self.write(output, &report.inputs, page, tamis_report::check::csv(report))?;
         report.doubts.iter().for_each(|doubt| notes::other_class(output, &self.file, doubt));
         show(output, report)
     }
@@ -219,8 +263,10 @@ impl Test {
         let report = asked.run(output, "testing", test, |report| &report.inputs)?;
         notes::skipped(output, report.skipped);
         let mut groups: Vec<&rank::GroupResult> = report.groups.iter().collect();
-        let page = |subtitle: &str| tamis_report::rank::page(&report, "How well the counts work", subtitle);
-        self.write(output, page, tamis_report::rank::csv(&report))?;
+        let page = |subtitle: &str, sources: &[Source]| {
+            tamis_report::rank::page(&report, "How well the counts work", subtitle, sources)
+        };
+        self.write(output, &report.inputs, page, tamis_report::rank::csv(&report))?;
         let mut lines = tamis_report::rank::verdict(&report);
         if let Some(all) = few(&mut groups, |group| Reverse((!group.passed(), group.over))) {
             lines.push(format!(

@@ -38,6 +38,7 @@ mod query;
 mod reading;
 mod rebuild;
 mod records;
+mod reference;
 mod remove;
 mod results;
 mod set_aside;

@@ -200,7 +200,8 @@ fn the_report_says_what_was_tested_by_what_and_when() {
         folder.ok(&format!("build ratings.tsv {RATINGS} {kind} -o a.tamis"));
         folder.ok("test a.tamis ratings.tsv --report report.html");
         let page = folder.text("report.html");
-        for text in [says, "key tconst, group averageRating:round", "Made by tamis 0.", " on 20"] {
+        let (recipe, data) = ("key tconst, group averageRating:round", "<td>ratings.tsv</td>");
+        for text in [says, recipe, "What was tested", data, "Made by tamis 0.", " on 20"] {
             assert!(page.contains(text), "{text}");
         }
     }
