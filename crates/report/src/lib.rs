@@ -22,6 +22,7 @@ pub mod parquet;
 pub mod plan;
 mod printed;
 pub mod rank;
+pub mod state;
 pub mod stream;
 mod svg;
 mod table;
