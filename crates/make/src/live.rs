@@ -80,8 +80,10 @@ impl Live {
     /// An empty set of these parameters.
     pub fn new(params: Params, about: About) -> Result<Live> {
         refuse(&params)?;
-        let words = Placing::new(&params).empty()?;
-        let sketch = of_words(&params, Beside::empty(params.common.kind), words)?;
+        let bits = params.groups[0].shape.bits();
+        let words =
+            usize::try_from(params.groups[0].shape.words()).map_err(|_| tamis::Error::TooLarge { bits })?;
+        let sketch = of_words(&params, Beside::empty(params.common.kind), Words::new(words)?)?;
         Ok(Live { params, sketch, rows: 0, removed: 0, about, classes: Classes::NONE })
     }
 
@@ -90,8 +92,7 @@ impl Live {
         let params = file.params().clone();
         refuse(&params)?;
         file.verify(0)?;
-        let mut words = Placing::new(&params).empty()?;
-        words.copy_from_slice(file.section(0));
+        let words = Words::copy_of(file.section(0))?;
         let tally = file.tallies()[0];
         let sketch = of_words(&params, tally.beside, words)?;
         let classes = if tally.rows == 0 { Classes::NONE } else { file.about().key_classes() };
@@ -260,7 +261,10 @@ impl Live {
         let mut about = self.about.clone();
         about.record_classes(self.classes);
         let extras = Extras { about: Some(&about), ..Extras::default() };
-        files::in_memory(&self.params, (&[self.rows], &[self.beside()]), self.words(), extras, threads)
+        // A section may end before the data area does.
+        let mut arena = Placing::new(&self.params).empty()?;
+        arena[..self.words().len()].copy_from_slice(self.words());
+        files::in_memory(&self.params, (&[self.rows], &[self.beside()]), &arena, extras, threads)
     }
 }
 
