@@ -19,6 +19,7 @@ pub mod parquet;
 pub mod query;
 pub mod removed_keys;
 pub mod request;
+pub mod row_by_row;
 pub mod search;
 pub mod statistics;
 mod variants;

@@ -2,6 +2,7 @@
 
 use tamis::hash::{Scheme, Single};
 use tamis::key::{BadValue, Maker, Recipe, is_present};
+use tamis::params::Common;
 use tamis_read::error::Result;
 use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
@@ -62,6 +63,11 @@ impl<'f> Lookup<'f> {
             filters: Filters::of_groups(file, asked)?.asked_for(extent),
             forms: None,
         })
+    }
+
+    /// Asks filters that lie in memory, whose keys are made so.
+    pub fn of(common: &'f Common, filters: Filters<'f>) -> Self {
+        Lookup { recipe: &common.recipe, scheme: common.hash, first: 0, filters, forms: None }
     }
 
     /// The same, of values that are asked in these forms.
@@ -183,6 +189,27 @@ impl<'f> Lookup<'f> {
         };
         let join = |code: &mut i8, other: i8| *code = if other == 1 { 1 } else { *code };
         self.ask(table, on_bad, threads, control, Asking { answer, join })
+    }
+
+    /// The hash of the key of each row, in their order; none of a row without a key. Nothing is asked.
+    pub fn hashes(
+        &self,
+        table: &Asked,
+        on_bad: OnBad,
+        threads: usize,
+        control: &Control,
+    ) -> Result<Vec<Option<u64>>> {
+        let answer = |keys: &KeyBatch, _: &mut Answers, rows: &mut Vec<Option<u64>>| {
+            let first = rows.len();
+            rows.extend(keys.hashes().iter().copied().map(Some));
+            keys.keyless().iter().for_each(|&row| rows[first + row as usize] = None);
+        };
+        let join = |_: &mut Option<u64>, _: Option<u64>| ();
+        Ok(self
+            .ask(table, on_bad, threads, control, Asking { answer, join })?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     /// The numbers of the groups that the key of each row may be in.

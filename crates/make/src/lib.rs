@@ -25,6 +25,7 @@ pub mod groups;
 pub mod hashes;
 pub mod health;
 pub mod leftovers;
+pub mod live;
 pub mod memory;
 pub mod merge;
 pub mod names;

@@ -15,7 +15,7 @@ use tamis::params::Params;
 use tamis::sizing::Kind;
 use tamis_read::error::{Error, Result};
 use tamis_read::refusal::{self, Help};
-use tamis_read::{Control, Sources, Table};
+use tamis_read::{Control, Explained, Sources, Table};
 
 use crate::arena::Placing;
 use crate::aside::{self, Aside};
@@ -81,8 +81,25 @@ impl refusal::Refusal for Refusal {
 
 /// Builds sketches of a table. The inputs that the job names are not looked at.
 pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Report> {
-    let mut sources = Sources::of_table(table, &job.recipe.columns())?;
-    let aside = Aside::open(&job.bad_rows, [], [] as [&Path; 0])?;
+    of_sources(job, Sources::of_table(table, &job.recipe.columns())?, [] as [&Path; 0], control)
+}
+
+/// Builds sketches of the inputs that the job names, and tells how these were understood.
+pub fn build_inputs(job: &Job, control: &Control) -> Result<(Report, Vec<Explained>)> {
+    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let inputs = sources.explain();
+    let report = of_sources(job, sources, inputs.iter().map(|input| &input.path), control)?;
+    Ok((report, inputs))
+}
+
+/// Builds sketches of rows that are open, which come from these files.
+fn of_sources<P: AsRef<Path>>(
+    job: &Job,
+    mut sources: Sources,
+    inputs: impl IntoIterator<Item = P> + Clone,
+    control: &Control,
+) -> Result<Report> {
+    let aside = Aside::open(&job.bad_rows, [], inputs)?;
     let built = build::make(job, &mut sources, aside.as_ref(), &mut |_, _| (), control)?;
     let heavy = built.heavy.as_ref();
     let extras = Extras { heavy, about: Some(&built.about), journal: b"" };

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use tamis_jobs::marked::Marks;
 use tamis_read::Error;
-use tamis_read::refusal::{Help, Opt, Refusal, Voice};
+use tamis_read::refusal::{Given, Help, Opt, Refusal, Voice};
 
 mod exception {
     pyo3::create_exception!(
@@ -75,18 +75,25 @@ fn with_marks(error: PyErr, marked: String) -> PyErr {
 }
 
 /// The options that are arguments of some function or method of this package: no others are advised.
-pub const ARGUMENTS: [&str; 36] = [
+pub const ARGUMENTS: [&str; 53] = [
+    "adversary",
     "bad_rows",
     "bad_rows_to",
     "bits",
     "bits_per_group",
     "bits_per_key",
+    "comment",
+    "compression",
     "conservative",
     "count",
     "counter_bits",
+    "delimiter",
     "delta",
     "depth",
+    "distinct",
     "epsilon",
+    "exact",
+    "format",
     "fpr",
     "group",
     "hash",
@@ -101,21 +108,41 @@ pub const ARGUMENTS: [&str; 36] = [
     "layers",
     "memory",
     "negatives",
+    "no_header",
     "null",
+    "output",
+    "output_format",
+    "own_group",
     "params",
     "partial",
+    "quotes",
     "random",
+    "rejected",
+    "removed",
     "seed",
     "share",
     "size",
     "state",
+    "strict",
+    "tag",
     "threads",
     "weight",
     "width",
+    "with_header",
 ];
 
 /// Spells options as arguments of a call: `kind="count-min"`.
-struct Arguments;
+pub struct Arguments;
+
+impl Arguments {
+    /// An option as it was given.
+    pub fn given(&self, given: &Given) -> String {
+        match &given.value {
+            Some(value) => self.with(given.option, value),
+            None => format!("{}=True", given.option.0),
+        }
+    }
+}
 
 impl Voice for Arguments {
     fn option(&self, option: Opt) -> String {

@@ -1,41 +1,38 @@
 //! Sketches as Python holds them: in memory, or mapped from a file.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int8Array, UInt64Array};
-use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
+use arrow_array::{ArrayRef, UInt64Array};
+use arrow_buffer::ScalarBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use tamis::about::{About, Class, Classes};
-use tamis::format::MAGIC;
-use tamis::key::{BadValue, Column, Field, keywords_of};
-use tamis::params::{GroupParams, Name};
-use tamis::sizing::Kind;
+use pyo3::types::{PyBytes, PyDict};
+use tamis::about::Class;
+use tamis::params::Name;
 use tamis_jobs::ask::Extent;
-use tamis_jobs::classes::{self, Converted, Doubt, Forms, Hits};
+use tamis_jobs::classes::{Converted, Doubt, Hits};
 use tamis_jobs::inspect;
 use tamis_jobs::lookup::{self, Lookup};
-use tamis_make::count_min::{Promise, top_of_open};
+use tamis_jobs::row_by_row::{self, Of};
+use tamis_make::count_min::Promise;
+use tamis_make::exact::{self, Store};
 use tamis_make::files::{self, Mapped};
-use tamis_make::foreign::{self, Said};
-use tamis_make::health::{Health, health, of_sketch};
-use tamis_make::rows::{Keyless, OnBad};
+use tamis_make::foreign;
+use tamis_make::groups;
+use tamis_make::rows::OnBad;
 use tamis_make::text::listed_names;
-use tamis_make::{groups, memory, merge, pipe};
-use tamis_read::table::Asked;
-use tamis_read::{Control, Error, Table};
-use tamis_report::health::{crowded_text, overfull_text};
+use tamis_read::{Control, Error};
 
 use crate::answers::{Answers, Values};
-use crate::errors::{Failure, UsedUp, key_wanted, raised, refused, wrong_job};
-use crate::heard::{Asks, By, Heard, words};
+use crate::ask::{Keyed, One, Question, codes, or_else, truths, truths_of_rows};
+use crate::errors::{raised, refused};
+use crate::heard::{By, Heard, words};
 use crate::one::{Plain, takes};
-use crate::options::{Options, bad_rows, threads, threads_for};
+use crate::options::bad_rows;
 use crate::patience;
-use crate::rows::{Part, by_number, one_key, rows, with_text};
+use crate::rows::with_text;
+use crate::state::{self, name_of};
 
 /// A container of sketches.
 #[pyclass(frozen, module = "tamis._tamis")]
@@ -54,32 +51,14 @@ pub struct File {
 impl File {
     /// Sketches in memory.
     pub fn kept(file: Mapped) -> File {
-        let plain = Plain::of(&file);
+        let plain = Plain::of(&file.params().common, file.about().key_classes());
         File { file, path: None, skipped: 0, heard: Heard::default(), plain }
     }
 
-    /// The classes of its keys.
-    fn classes(&self) -> Classes {
-        self.file.about().key_classes()
-    }
-
-    fn fields(&self) -> &[Field] {
-        &self.file.params().common.recipe.key
-    }
-
-    /// The forms in which values of these classes are asked.
-    fn forms(&self, asks: &Asks) -> Option<Vec<Forms>> {
-        classes::of_columns(self.classes(), self.fields(), asks)
-    }
-
-    /// Hears of the answers to a question.
-    fn hear(&self, py: Python<'_>, asks: &Asks, asked: u64, found: u64) -> PyResult<()> {
-        let hits = Hits { asked, found };
-        self.heard.hear(py, self.classes(), self.fields(), asks, (hits, By::Method))
-    }
-
-    fn width(&self) -> usize {
-        self.file.params().common.recipe.key.len()
+    /// How its keys are made, and what was said of those that asked.
+    pub fn keyed(&self) -> Keyed<'_> {
+        let classes = self.file.about().key_classes();
+        Keyed { common: &self.file.params().common, classes, heard: &self.heard }
     }
 
     /// The number of a group.
@@ -96,106 +75,29 @@ impl File {
         found.map(Some).map_err(PyValueError::new_err)
     }
 
-    /// Refuses a question that this kind cannot answer.
-    fn refuse(&self, counts: bool) -> PyResult<()> {
-        let kind = self.file.params().common.kind;
-        if kind.counts() == counts {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(match counts {
-            true => format!(
-                "a {kind} filter does not count: ask contains, or build kind=\"count-min\" for estimates"
-            ),
-            false => format!(
-                "a {kind} sketch counts how often keys occur: use estimate, or build kind=\"blocked\" for a filter"
-            ),
-        }))
-    }
-
-    /// How much of records is asked. Kinds without layers are asked for keys alone.
-    fn extent(&self, partial: bool) -> PyResult<Extent> {
-        let extent = Extent::partial_if(partial);
-        extent.check(self.file.params().common.kind).map_err(refused)?;
-        Ok(extent)
-    }
-
-    fn asked(&self, keys: &Bound<'_, PyAny>) -> PyResult<(Asked, Asks, u64)> {
-        let table = Arc::new(rows(keys, self.width())?);
-        // A table has the columns of the recipe; everything else holds keys and nothing more.
-        let columns = match table.are_keys {
-            true => by_number(self.width()),
-            false => self.file.params().common.recipe.columns()[..self.width()].to_vec(),
-        };
-        if !table.are_keys && columns == [Column::Line] {
+    /// The keys themselves, which must lie beside the file.
+    fn keys_beside(&self) -> PyResult<Store> {
+        let Some(path) = &self.path else {
             return Err(PyValueError::new_err(
-                "this was built from keys, not from a table: ask with a column, such as table[\"id\"]",
+                "strict compares with the keys themselves, which lie beside a file: build with exact=True and output=, \
+                 or open that file",
             ));
+        };
+        Store::open(path, &self.file).map_err(raised)
+    }
+
+    /// The group that an estimate is asked of: there must be one.
+    fn one_group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        match self.group(name)? {
+            Some(group) => Ok(group),
+            None if self.file.params().common.recipe.group.is_none() => Ok(0),
+            None => Err(PyValueError::new_err("each group has counts of its own: name one with group=")),
         }
-        let asked = Asked::new(table.clone(), &columns).map_err(raised)?;
-        let asks = asked.columns().iter().map(|&column| table.classes(column)).collect();
-        let filled = table.filled(asked.columns());
-        Ok((asked, asks, filled))
-    }
-}
-
-/// One key.
-struct One {
-    key: Vec<Part>,
-    asks: Asks,
-}
-
-impl One {
-    fn of(file: &File, key: &Bound<'_, PyAny>) -> PyResult<One> {
-        let key = one_key(key, file.width())?;
-        let asks = key.iter().map(|(_, class)| class.iter().copied().collect()).collect();
-        Ok(One { key, asks })
     }
 
-    fn parts(&self) -> Vec<Option<&[u8]>> {
-        self.key.iter().map(|(text, _)| text.as_deref()).collect()
-    }
-
-    fn forms(&self, file: &File) -> Option<Vec<Forms>> {
-        file.forms(&self.asks)
-    }
-}
-
-/// Many keys, and how they are asked.
-struct Question {
-    asked: Asked,
-    /// The classes of its columns.
-    asks: Asks,
-    /// Rows that have a value in them.
-    filled: u64,
-    forms: Option<Vec<Forms>>,
-    group: Option<usize>,
-    bad: OnBad,
-    threads: usize,
-}
-
-impl File {
-    /// What is asked of sketches that count, or of filters.
-    fn question(
-        &self,
-        counts: bool,
-        keys: &Bound<'_, PyAny>,
-        group: Option<&Bound<'_, PyAny>>,
-        bad: Option<String>,
-        on: Option<usize>,
-    ) -> PyResult<Question> {
-        self.refuse(counts)?;
-        let group = if counts { Some(self.one_group(group)?) } else { self.group(group)? };
-        let (asked, asks, filled) = self.asked(keys)?;
-        let forms = self.forms(&asks);
-        let (bad, threads) = (bad_rows(bad)?, threads_for(on, asked.rows())?);
-        Ok(Question { asked, asks, filled, forms, group, bad, threads })
-    }
-}
-
-impl File {
     /// Whether one key may be in any group, for the operator `in`.
     pub fn has_one(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.refuse(false)?;
+        self.keyed().refuse(false)?;
         self.has(key, None, OnBad::Fail, Extent::Record, By::Operator)
     }
 
@@ -208,17 +110,18 @@ impl File {
         extent: Extent,
         by: By,
     ) -> PyResult<bool> {
-        if self.width() == 1 && extent == Extent::Record {
+        let keyed = self.keyed();
+        if keyed.width() == 1 && extent == Extent::Record {
             let quick = with_text(key, |text, class| {
-                let plain = class.is_none_or(|class| takes(self.classes(), class));
+                let plain = class.is_none_or(|class| takes(keyed.classes, class));
                 plain.then(|| lookup::contains_one(&self.file, group, &[text]))
             })?;
             if let Some(found) = quick {
                 return or_else(found.map_err(raised)?, bad, false);
             }
         }
-        let one = One::of(self, key)?;
-        let found = match one.forms(self) {
+        let one = One::of(&keyed, key)?;
+        let found = match keyed.forms(&one.asks) {
             None if extent == Extent::Record => {
                 lookup::contains_one(&self.file, group, &one.parts()).map_err(raised)?
             }
@@ -228,36 +131,8 @@ impl File {
             }
         };
         let found = or_else(found, bad, false)?;
-        let hits = Hits { asked: 1, found: u64::from(found) };
-        self.heard.hear(key.py(), self.classes(), self.fields(), &one.asks, (hits, by))?;
+        keyed.hear_by(key.py(), &one.asks, Hits { asked: 1, found: u64::from(found) }, by)?;
         Ok(found)
-    }
-}
-
-/// The name of a group: a str, or bytes where it is no text.
-fn name_of<'py>(py: Python<'py>, name: &Name) -> Bound<'py, PyAny> {
-    text_of(py, &name.0)
-}
-
-fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
-    match str::from_utf8(bytes) {
-        Ok(text) => PyString::new(py, text).into_any(),
-        Err(_) => PyBytes::new(py, bytes).into_any(),
-    }
-}
-
-/// The message for a single invalid key.
-fn no_key(bad: BadValue) -> PyErr {
-    let why = Keyless::Key(bad);
-    Failure::new_err(format!("{why}; bad_rows=\"skip\" answers that it is not there"))
-}
-
-/// The answer to a single key; for an invalid key a fallback, if that is allowed.
-fn or_else<T>(answer: Result<T, BadValue>, bad_rows: OnBad, nothing: T) -> PyResult<T> {
-    match answer {
-        Ok(answer) => Ok(answer),
-        Err(_) if bad_rows == OnBad::Skip => Ok(nothing),
-        Err(bad) => Err(no_key(bad)),
     }
 }
 
@@ -286,7 +161,7 @@ impl File {
     /// The parts of a key.
     #[getter]
     fn parts(&self) -> usize {
-        self.width()
+        self.keyed().width()
     }
 
     #[getter]
@@ -333,11 +208,13 @@ impl File {
         bad: Option<String>,
         partial: bool,
     ) -> PyResult<bool> {
-        self.refuse(false)?;
-        let (group, bad, extent) = (self.group(group)?, bad_rows(bad)?, self.extent(partial)?);
+        self.keyed().refuse(false)?;
+        let (group, bad, extent) = (self.group(group)?, bad_rows(bad)?, self.keyed().extent(partial)?);
         self.has(key, group, bad, extent, By::Method)
     }
 
+    #[pyo3(signature = (keys, group, bad, on, partial, named=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are those of the method in Python")]
     fn contains(
         &self,
         py: Python<'_>,
@@ -346,21 +223,19 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
         partial: bool,
+        named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answers> {
-        let extent = self.extent(partial)?;
-        let Question { asked, asks, filled, forms, group, bad, threads } =
-            self.question(false, keys, group, bad, on)?;
+        let keyed = self.keyed();
+        keyed.refuse(false)?;
+        let (group, extent) = (self.group(group)?, keyed.extent(partial)?);
+        let Question { asked, asks, filled, forms, bad, threads } =
+            keyed.question(keys, (named, false), bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {
             Lookup::new(&self.file, group, extent)?.in_forms(forms).contains(&asked, bad, threads, control)
         })?;
-        let found = bits.iter().flatten().map(|word| u64::from(word.count_ones())).sum();
-        self.hear(py, &asks, filled, found)?;
-        let part = |(part, bits): (usize, Vec<u64>)| -> ArrayRef {
-            let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, asked.rows_of(part));
-            Arc::new(BooleanArray::new(bits, None))
-        };
-        let parts = bits.into_iter().enumerate().map(part).collect();
-        Ok(Answers { parts, values: Values::Truths })
+        let (answers, found) = truths(&asked, bits);
+        keyed.hear(py, &asks, filled, found)?;
+        Ok(answers)
     }
 
     /// Whether the key of each row may be in the set: 1 or 0, and 2 of a row without a key. On one thread.
@@ -372,15 +247,79 @@ impl File {
         bad: Option<String>,
         partial: bool,
     ) -> PyResult<Answers> {
-        let extent = self.extent(partial)?;
+        let keyed = self.keyed();
+        keyed.refuse(false)?;
+        let (group, extent) = (self.group(group)?, keyed.extent(partial)?);
         // On an executor nobody hears a warning: who starts the job is told.
-        let Question { asked, forms, group, bad, .. } = self.question(false, keys, group, bad, Some(1))?;
+        let Question { asked, forms, bad, .. } = keyed.question(keys, (None, false), bad, Some(1))?;
         let found = py.detach(|| {
             Lookup::new(&self.file, group, extent)?.in_forms(forms).codes(&asked, bad, 1, &Control::default())
         });
-        let part = |codes: Vec<i8>| -> ArrayRef { Arc::new(Int8Array::new(ScalarBuffer::from(codes), None)) };
-        let parts = found.map_err(raised)?.into_iter().map(part).collect();
-        Ok(Answers { parts, values: Values::Codes })
+        Ok(codes(found.map_err(raised)?))
+    }
+
+    /// Whether the key of each row is there, row by row: in its own group, or by the keys themselves, which lie beside
+    /// the file. `how` says which of both.
+    #[expect(clippy::too_many_arguments, reason = "they are those of the method in Python")]
+    fn by_row(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        group: Option<&Bound<'_, PyAny>>,
+        bad: Option<String>,
+        how: (bool, bool),
+        named: Option<&Bound<'_, PyDict>>,
+        memory: Option<u64>,
+    ) -> PyResult<Answers> {
+        let ((own, strict), keyed) = (how, self.keyed());
+        keyed.refuse(false)?;
+        let of = match self.group(group)? {
+            _ if own && !self.grouped() => {
+                return Err(PyValueError::new_err("these have no groups: leave out own_group"));
+            }
+            _ if own => Of::Own,
+            Some(group) => Of::One(group),
+            None => Of::Any,
+        };
+        let store = strict.then(|| self.keys_beside()).transpose()?;
+        let Question { asked, asks, filled, forms, bad, .. } =
+            keyed.question(keys, (named, own), bad, Some(1))?;
+        let memory = memory.unwrap_or(exact::MEMORY);
+        let exactly = store.as_ref().map(|store| (store, memory));
+        let question = row_by_row::Question { file: &self.file, of, forms, on_bad: bad, exactly };
+        let found = patience::run(py, asked.rows(), |control| question.codes(&asked, control))?;
+        let found: Vec<bool> = found.into_iter().flatten().map(|code| code == 1).collect();
+        keyed.hear(py, &asks, filled, found.iter().filter(|found| **found).count() as u64)?;
+        Ok(truths_of_rows(&asked, &found))
+    }
+
+    /// The names of the columns of a table that are asked; none where some have no name.
+    fn names(&self, named: Option<&Bound<'_, PyDict>>, own: bool) -> PyResult<Option<Vec<String>>> {
+        self.keyed().names(named, own)
+    }
+
+    /// Whether the keys themselves lie beside the file.
+    #[getter]
+    fn exact(&self) -> PyResult<bool> {
+        let Some(path) = &self.path else { return Ok(false) };
+        Ok(exact::beside(path, &self.file).map_err(raised)?.is_some())
+    }
+
+    /// A page about it.
+    fn report(&self, py: Python<'_>, title: &str) -> PyResult<String> {
+        let subtitle = self.path.as_ref().map_or_else(String::new, |path| path.display().to_string());
+        py.detach(|| state::page(&self.file, title, &subtitle)).map_err(raised)
+    }
+
+    /// The chart of its state, as SVG; none of sketches that count.
+    fn chart(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        py.detach(|| state::chart(&self.file)).map_err(raised)
+    }
+
+    /// The distinct keys of all filters, and the highest rate of false positives among them: estimated from their bits.
+    fn keys_and_rate(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
+        self.keyed().refuse(false)?;
+        py.detach(|| state::keys_and_rate(&self.file)).map_err(raised)
     }
 
     /// A digest of the file, in hexadecimal.
@@ -395,11 +334,12 @@ impl File {
         bad: Option<String>,
         partial: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.refuse(false)?;
-        let (one, extent) = (One::of(self, key)?, self.extent(partial)?);
-        let lookup = Lookup::new(&self.file, None, extent).map_err(raised)?.in_forms(one.forms(self));
+        let keyed = self.keyed();
+        keyed.refuse(false)?;
+        let (one, extent) = (One::of(&keyed, key)?, keyed.extent(partial)?);
+        let lookup = Lookup::new(&self.file, None, extent).map_err(raised)?.in_forms(keyed.forms(&one.asks));
         let found = or_else(lookup.groups_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
-        self.hear(key.py(), &one.asks, 1, u64::from(!found.is_empty()))?;
+        keyed.hear(key.py(), &one.asks, 1, u64::from(!found.is_empty()))?;
         let groups = &self.file.params().groups;
         let mut names: Vec<&Name> = found.iter().map(|&at| &groups[at].group).collect();
         names.sort_by(|a, b| a.compare_naturally(b));
@@ -414,14 +354,16 @@ impl File {
         on: Option<usize>,
         partial: bool,
     ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
-        let extent = self.extent(partial)?;
-        let Question { asked, asks, filled, forms, group, bad, threads } =
-            self.question(false, keys, None, bad, on)?;
+        let keyed = self.keyed();
+        keyed.refuse(false)?;
+        let extent = keyed.extent(partial)?;
+        let Question { asked, asks, filled, forms, bad, threads } =
+            keyed.question(keys, (None, false), bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
-            Lookup::new(&self.file, group, extent)?.in_forms(forms).groups(&asked, bad, threads, control)
+            Lookup::new(&self.file, None, extent)?.in_forms(forms).groups(&asked, bad, threads, control)
         })?;
         let hits = found.iter().flatten().filter(|groups| !groups.is_empty()).count();
-        self.hear(py, &asks, filled, hits as u64)?;
+        keyed.hear(py, &asks, filled, hits as u64)?;
         let groups = &self.file.params().groups;
         let order = self.file.params().natural_order();
         let mut place = vec![0; groups.len()];
@@ -441,14 +383,15 @@ impl File {
         group: Option<&Bound<'_, PyAny>>,
         bad: Option<String>,
     ) -> PyResult<u64> {
-        self.refuse(true)?;
-        let one = One::of(self, key)?;
+        let keyed = self.keyed();
+        keyed.refuse(true)?;
+        let one = One::of(&keyed, key)?;
         let group = Some(self.one_group(group)?);
-        let lookup =
-            Lookup::new(&self.file, group, Extent::Record).map_err(raised)?.in_forms(one.forms(self));
+        let lookup = Lookup::new(&self.file, group, Extent::Record).map_err(raised)?;
+        let lookup = lookup.in_forms(keyed.forms(&one.asks));
         let found = or_else(lookup.estimates_one(&one.parts()), bad_rows(bad)?, Vec::new())?;
         let estimate = found.first().map_or(0, |(_, estimate)| *estimate);
-        self.hear(key.py(), &one.asks, 1, u64::from(estimate > 0))?;
+        keyed.hear(key.py(), &one.asks, 1, u64::from(estimate > 0))?;
         Ok(estimate)
     }
 
@@ -460,15 +403,18 @@ impl File {
         bad: Option<String>,
         on: Option<usize>,
     ) -> PyResult<Answers> {
-        let Question { asked, asks, filled, forms, group, bad, threads } =
-            self.question(true, keys, group, bad, on)?;
+        let keyed = self.keyed();
+        keyed.refuse(true)?;
+        let group = Some(self.one_group(group)?);
+        let Question { asked, asks, filled, forms, bad, threads } =
+            keyed.question(keys, (None, false), bad, on)?;
         let found = patience::run(py, asked.rows(), |control| {
             Lookup::new(&self.file, group, Extent::Record)?
                 .in_forms(forms)
                 .estimates(&asked, bad, threads, control)
         })?;
         let hits = found.iter().flatten().filter(|estimate| **estimate > 0).count();
-        self.hear(py, &asks, filled, hits as u64)?;
+        keyed.hear(py, &asks, filled, hits as u64)?;
         let part =
             |numbers: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::new(ScalarBuffer::from(numbers), None)) };
         Ok(Answers { parts: found.into_iter().map(part).collect(), values: Values::Numbers })
@@ -476,58 +422,15 @@ impl File {
 
     /// The kept keys of a share, the heaviest first: group, key and estimate, which a key has not whose
     /// counters ran full.
-    #[expect(clippy::type_complexity)]
-    fn top<'py>(
-        &self,
-        py: Python<'py>,
-        share: Option<f64>,
-    ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>, Option<u64>)>> {
-        self.refuse(true)?;
-        let name = self.path.clone().unwrap_or_else(|| "this sketch".into());
-        let listing = py.detach(|| top_of_open(&self.file, &name, share)).map_err(raised)?;
-        let mut all = Vec::new();
-        for group in listing.groups {
-            for hit in group.keys {
-                let key = match listing.common.recipe.keys_have_parts() {
-                    false => text_of(py, &hit.key),
-                    true => {
-                        let parts: Vec<_> = keywords_of(&hit.key).map(|part| text_of(py, part)).collect();
-                        PyTuple::new(py, parts)?.into_any()
-                    }
-                };
-                all.push((name_of(py, &group.group), key, (!hit.full).then_some(hit.estimate)));
-            }
-        }
-        Ok(all)
+    fn top<'py>(&self, py: Python<'py>, share: Option<f64>) -> PyResult<Vec<state::Top<'py>>> {
+        self.keyed().refuse(true)?;
+        state::top(py, &self.file, self.path.as_deref(), share)
     }
 
     /// What is to be said of filters that hold more keys than they can, or whose rate is at least this.
     #[pyo3(signature = (least=None))]
     fn overfull(&self, least: Option<f64>) -> PyResult<Option<String>> {
-        let params = self.file.params();
-        let mut full: Vec<(&GroupParams, Health)> = Vec::new();
-        for (at, (group, tally)) in params.groups.iter().zip(self.file.tallies()).enumerate() {
-            let health = match params.common.kind {
-                kind @ Kind::Layered => of_sketch(
-                    kind,
-                    group,
-                    tally,
-                    &self.file.sketch(at).map_err(|error| raised(error.into()))?,
-                ),
-                kind => health(kind, group, tally),
-            };
-            if health.overfull || least.is_some_and(|least| health.rate >= least) {
-                full.push((group, health));
-            }
-        }
-        let worst = full.iter().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
-        Ok(worst.map(|(group, health)| {
-            let all = if full.len() > 1 { format!(" ({} are too full)", full.len()) } else { String::new() };
-            match health.overfull {
-                true => overfull_text(health, &group.group, group.fpr(), health.rate) + &all,
-                false => crowded_text(&group.group, health.rate) + &all,
-            }
-        }))
+        state::overfull(&self.file, least).map_err(raised)
     }
 
     /// The share from which on keys are kept.
@@ -538,7 +441,7 @@ impl File {
 
     /// The largest bound of all groups.
     fn bound(&self) -> PyResult<u64> {
-        self.refuse(true)?;
+        self.keyed().refuse(true)?;
         let groups = self.file.params().groups.iter().zip(self.file.tallies());
         let bounds = groups.map(|(group, tally)| Promise::of(group, tally.total_weight()).bound());
         Ok(bounds.max().unwrap_or(0))
@@ -546,7 +449,7 @@ impl File {
 
     /// The sum of all weights, over all groups.
     fn total(&self) -> PyResult<u64> {
-        self.refuse(true)?;
+        self.keyed().refuse(true)?;
         let totals = self.file.tallies().iter().map(|tally| tally.total_weight());
         Ok(totals.fold(0, u64::saturating_add))
     }
@@ -594,135 +497,10 @@ impl File {
     /// What is to be said where columns of these classes ask.
     fn doubts(&self, asks: Vec<String>) -> Vec<String> {
         let class = |name: &String| Class::ALL.into_iter().find(|class| class.name() == name);
-        let doubts = self.fields().iter().zip(&asks).filter_map(|(field, name)| {
-            Doubt::of(self.classes(), field, class(name)?, Converted::Yes).map(|doubt| words(&doubt))
+        let (fields, classes) = (&self.file.params().common.recipe.key, self.keyed().classes);
+        let doubts = fields.iter().zip(&asks).filter_map(|(field, name)| {
+            Doubt::of(classes, field, class(name)?, Converted::Yes).map(|doubt| words(&doubt))
         });
         doubts.collect()
     }
-}
-
-impl File {
-    /// The group that an estimate is asked of: there must be one.
-    fn one_group(&self, name: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
-        match self.group(name)? {
-            Some(group) => Ok(group),
-            None if self.file.params().common.recipe.group.is_none() => Ok(0),
-            None => Err(PyValueError::new_err("each group has counts of its own: name one with group=")),
-        }
-    }
-}
-
-/// Sketches in the making.
-#[pyclass(frozen, module = "tamis._tamis")]
-pub struct Builder {
-    builder: Mutex<Option<memory::Builder>>,
-    width: usize,
-}
-
-#[pymethods]
-impl Builder {
-    #[new]
-    fn new(options: Bound<'_, PyDict>) -> PyResult<Self> {
-        let job = Options(options).job()?;
-        let width = job.recipe.key.len();
-        let builder = Mutex::new(Some(memory::Builder::new(job).map_err(wrong_job)?));
-        Ok(Builder { builder, width })
-    }
-
-    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let table = rows(data, self.width)?;
-        let count = (0..table.parts()).map(|part| table.rows(part) as u64).sum();
-        patience::run(py, count, |control| {
-            let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
-            builder.as_mut().ok_or(UsedUp)?.add(Arc::new(table), control)
-        })
-    }
-
-    fn finish(&self, py: Python<'_>) -> PyResult<File> {
-        let done = py.detach(|| {
-            let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner).take();
-            builder.ok_or(UsedUp)?.finish()
-        });
-        let report = done.map_err(raised)?;
-        Ok(File { skipped: report.skipped, ..File::kept(report.file) })
-    }
-}
-
-/// Opens a file, of which its builder may tell how many rows were left out.
-#[pyfunction]
-#[pyo3(signature = (path, skipped=0, layout=None, funnel=None))]
-pub fn open(
-    py: Python<'_>,
-    path: PathBuf,
-    skipped: u64,
-    layout: Option<&str>,
-    funnel: Option<&str>,
-) -> PyResult<File> {
-    let said = Said::by_names(layout, funnel).map_err(PyValueError::new_err)?;
-    // Here a `-` is a name like any other, and no pipe.
-    let name = if pipe::is_stdin(&path) { Path::new(".").join(&path) } else { path.clone() };
-    let (file, _) = py.detach(|| foreign::open_to_ask(&name, &said)).map_err(raised)?;
-    Ok(File { path: Some(path), skipped, ..File::kept(file) })
-}
-
-/// Opens a file of which nobody else knows, and takes its name away: it lasts as long as it is open.
-#[pyfunction]
-#[pyo3(signature = (path, skipped=0))]
-pub fn take_over(py: Python<'_>, path: PathBuf, skipped: u64) -> PyResult<File> {
-    let opened = open(py, path.clone(), skipped, None, None)?;
-    fs::remove_file(path)?; // it stays mapped
-    Ok(File { path: None, ..opened })
-}
-
-/// Sketches of the bytes that `to_bytes` gave, or that another system wrote.
-#[pyfunction]
-#[pyo3(signature = (bytes, layout=None, funnel=None))]
-pub fn from_bytes(
-    py: Python<'_>,
-    bytes: &[u8],
-    layout: Option<&str>,
-    funnel: Option<&str>,
-) -> PyResult<File> {
-    let said = Said::by_names(layout, funnel).map_err(PyValueError::new_err)?;
-    if said != Said::default() || !bytes.starts_with(&MAGIC) {
-        let theirs = py.detach(|| foreign::of_bytes(bytes, &said));
-        if let Some(file) = theirs.map_err(|error| Failure::new_err(format!("these bytes: {error}")))? {
-            return Ok(File::kept(file));
-        }
-    }
-    let verified = |file: Mapped| {
-        (0..file.params().groups.len()).try_for_each(|group| file.verify(group))?;
-        Ok(file)
-    };
-    // Bytes come from anywhere: what is damaged would answer wrongly.
-    py.detach(|| files::from_bytes(bytes).and_then(verified))
-        .map(File::kept)
-        .map_err(|error| Failure::new_err(format!("these bytes: {error}{}", key_wanted(&error))))
-}
-
-/// What is recorded about some sketches and not about all of them: what their merge does not have.
-#[pyfunction]
-pub fn not_shared(files: Vec<Py<File>>) -> Vec<String> {
-    About::merged(files.iter().map(|file| file.get().file.about())).1
-}
-
-/// Merges sketches. What is recorded about them is kept where they share it, or that of the first is.
-#[pyfunction]
-pub fn merge_files(
-    py: Python<'_>,
-    files: Vec<Py<File>>,
-    on: Option<usize>,
-    about_first: bool,
-) -> PyResult<File> {
-    let on = threads(on)?;
-    let files: Vec<&File> = files.iter().map(Py::get).collect();
-    let called = |(i, file): (usize, &&File)| {
-        file.path.clone().unwrap_or_else(|| format!("sketch {} of {}", i + 1, files.len()).into())
-    };
-    let names: Vec<PathBuf> = files.iter().enumerate().map(called).collect();
-    let inner: Vec<&Mapped> = files.iter().map(|file| &file.file).collect();
-    let rows = inner.iter().map(|file| file.bytes().len() as u64).sum();
-    let about = inner.first().filter(|_| about_first).map(|file| file.about());
-    patience::run(py, rows, |control| merge::merge_in_memory(&inner, &names, about, on, control))
-        .map(File::kept)
 }

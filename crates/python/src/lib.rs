@@ -2,28 +2,37 @@
 //! names, the documentation and the shapes of results; here are the jobs.
 
 mod answers;
+mod ask;
+mod builder;
 mod capsule;
 mod column;
 mod errors;
 mod file;
+mod first;
 mod heard;
+mod inputs;
+mod live;
 mod one;
+mod opened;
 mod options;
 mod patience;
 mod rows;
 mod spread;
+mod state;
 
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use tamis::about::Class;
 use tamis::hash::HashKey;
 use tamis_make::memory;
 use tamis_read::Table;
+use tamis_read::table::Asked;
 
 use crate::column::Arrays;
-use crate::errors::{Failure, KeyClassWarning, refused};
+use crate::errors::{Failure, KeyClassWarning, raised, refused};
 use crate::file::File;
 use crate::options::Options;
 use crate::rows::rows;
@@ -57,6 +66,16 @@ fn plan(py: Python<'_>, data: Option<&Bound<'_, PyAny>>, options: Bound<'_, PyDi
     Ok(params.to_json())
 }
 
+/// The classes of the keys of rows, as options have these, by name.
+#[pyfunction]
+fn key_classes(data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<Vec<&'static str>> {
+    let recipe = Options(options).job()?.recipe;
+    let table = Arc::new(rows(data, recipe.key.len())?);
+    let columns = recipe.columns();
+    let asked = Asked::new(table, &columns[..recipe.key.len()]).map_err(raised)?;
+    Ok(asked.classes(columns.len()).iter().map(Class::name).collect())
+}
+
 /// Makes a secret hash key known, as the bytes of its file; its check value, which stands in files.
 #[pyfunction]
 fn add_hash_key(key: &[u8]) -> PyResult<String> {
@@ -83,15 +102,25 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<File>()?;
     module.add_class::<one::Holder>()?;
     module.add_class::<answers::Answers>()?;
-    module.add_class::<file::Builder>()?;
+    module.add_class::<live::Live>()?;
+    module.add_class::<builder::Builder>()?;
     module.add_function(wrap_pyfunction!(build, module)?)?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(key_classes, module)?)?;
     module.add_function(wrap_pyfunction!(add_hash_key, module)?)?;
     module.add_function(wrap_pyfunction!(hash_keys, module)?)?;
-    module.add_function(wrap_pyfunction!(file::open, module)?)?;
-    module.add_function(wrap_pyfunction!(file::take_over, module)?)?;
-    module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(file::merge_files, module)?)?;
-    module.add_function(wrap_pyfunction!(file::not_shared, module)?)?;
+    module.add_function(wrap_pyfunction!(opened::open, module)?)?;
+    module.add_function(wrap_pyfunction!(opened::take_over, module)?)?;
+    module.add_function(wrap_pyfunction!(opened::from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(opened::merge_files, module)?)?;
+    module.add_function(wrap_pyfunction!(opened::not_shared, module)?)?;
+    module.add_function(wrap_pyfunction!(first::first_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::build_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::build_exact, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::plan_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::filter_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::dedup_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::test_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(inputs::test_counts, module)?)?;
     spread::register(module)
 }

@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyInt, PyString};
 use tamis::about::{Class, Classes};
 use tamis::hash::Single;
 use tamis::key::is_present;
+use tamis::params::Common;
 use tamis::sizing::Kind;
 use tamis_make::files::Mapped;
 use tamis_read::canonical;
@@ -29,52 +30,55 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Of a file; none where a key is more than its value and its hash.
-    pub fn of(file: &Mapped) -> Option<Plain> {
-        let common = &file.params().common;
+    /// Of keys that are made so, and are of these classes; none where a key is more than its value and its hash.
+    pub fn of(common: &Common, classes: Classes) -> Option<Plain> {
         let hash = common.hash.single()?;
         if common.kind.counts() || common.kind == Kind::Layered || !common.recipe.is_plain() {
             return None;
         }
-        let classes = file.about().key_classes();
         let (texts, integers) = (takes(classes, Class::Text), takes(classes, Class::Integer));
         Some(Plain { hash, texts, integers })
     }
 
-    /// Whether a key may be in the set; none where that takes a longer way.
+    /// The hash of a key that asks; none where that takes a longer way.
     #[inline]
-    fn has(self, file: &Mapped, key: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    pub fn asks(self, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let found = self.hashed(key, self.texts, self.integers)?;
+        Ok(found.map(|(hash, _)| hash))
+    }
+
+    /// The hash of a key that is added, and its class.
+    #[inline]
+    pub fn adds(self, key: &Bound<'_, PyAny>) -> PyResult<Option<(u64, Class)>> {
+        self.hashed(key, true, true)
+    }
+
+    #[inline]
+    fn hashed(self, key: &Bound<'_, PyAny>, texts: bool, integers: bool) -> PyResult<Option<(u64, Class)>> {
         if key.is_exact_instance_of::<PyString>() {
             return match key.cast::<PyString>() {
-                Ok(text) if self.texts => self.ask(file, text.to_str()?.as_bytes()),
+                Ok(text) if texts => Ok(self.of_bytes(text.to_str()?.as_bytes(), Class::Text)),
                 _ => Ok(None),
             };
         }
-        if key.is_exact_instance_of::<PyInt>() || (self.integers && is_numpy_integer(key)) {
+        if key.is_exact_instance_of::<PyInt>() || (integers && is_numpy_integer(key)) {
             // One that is larger goes the longer way, which has a text for all.
-            return match self.integers.then(|| key.extract::<i64>()) {
-                Some(Ok(number)) => canonical::with_integer(number, |text| self.ask(file, text)),
+            return match integers.then(|| key.extract::<i64>()) {
+                Some(Ok(number)) => {
+                    Ok(canonical::with_integer(number, |text| self.of_bytes(text, Class::Integer)))
+                }
                 _ => Ok(None),
             };
         }
         match key.cast_exact::<PyBytes>() {
-            Ok(bytes) if self.texts => self.ask(file, bytes.as_bytes()),
+            Ok(bytes) if texts => Ok(self.of_bytes(bytes.as_bytes(), Class::Bytes)),
             _ => Ok(None),
         }
     }
 
-    fn ask(self, file: &Mapped, key: &[u8]) -> PyResult<Option<bool>> {
-        if !is_present(key) {
-            return Ok(None);
-        }
-        let hash = self.hash.hash(key);
-        for group in 0..file.params().groups.len() {
-            let sketch = file.sketch(group).map_err(|error| raised(error.into()))?;
-            if sketch.contains_hash(hash) {
-                return Ok(Some(true));
-            }
-        }
-        Ok(Some(false))
+    #[inline]
+    fn of_bytes(self, key: &[u8], class: Class) -> Option<(u64, Class)> {
+        is_present(key).then(|| (self.hash.hash(key), class))
     }
 }
 
@@ -86,6 +90,17 @@ pub fn takes(file: Classes, class: Class) -> bool {
         Class::Integer | Class::Date | Class::Boolean => file == Classes::of(class),
         Class::Decimal | Class::Float | Class::Single | Class::Time => false,
     }
+}
+
+/// Whether a key of this hash may be in any group.
+fn has_hash(file: &Mapped, hash: u64) -> PyResult<bool> {
+    for group in 0..file.params().groups.len() {
+        let sketch = file.sketch(group).map_err(|error| raised(error.into()))?;
+        if sketch.contains_hash(hash) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What a `tamis.Sketch` is in Rust: a file, until it is closed.
@@ -121,9 +136,9 @@ impl Holder {
         let held = slf.borrow()._file(slf.py())?;
         let file = held.get();
         if let Some(plain) = file.plain
-            && let Some(found) = plain.has(&file.file, key)?
+            && let Some(hash) = plain.asks(key)?
         {
-            return Ok(found);
+            return has_hash(&file.file, hash);
         }
         file.has_one(key)
     }

@@ -3,6 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use tamis::about::{About, Class, Classes};
 use tamis::key::Recipe;
@@ -32,9 +33,14 @@ impl Options<'_> {
         Ok(options)
     }
 
+    /// Any request.
+    pub fn read<T: DeserializeOwned>(&self) -> PyResult<T> {
+        request::read(self.json()?).map_err(malformed)
+    }
+
     /// The request of a build.
     pub fn request(&self) -> PyResult<BuildJob> {
-        request::read(self.json()?).map_err(malformed)
+        self.read()
     }
 
     /// The job of a build: its kind, hash, recipe and size.
@@ -61,7 +67,7 @@ impl Options<'_> {
     }
 
     fn of_file(&self) -> PyResult<TestJob> {
-        request::read(self.json()?).map_err(malformed)
+        self.read()
     }
 
     /// The recipe of a file, with the columns that were given.
@@ -76,8 +82,7 @@ impl Options<'_> {
 
     /// How text is read.
     pub fn reading(&self) -> PyResult<tamis_read::Options> {
-        let reading: Reading = request::read(self.json()?).map_err(malformed)?;
-        Ok(reading.options())
+        Ok(self.read::<Reading>()?.options())
     }
 }
 

@@ -150,7 +150,7 @@ WRONG: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ValueError, "does not count", lambda: KEYS.bound),
     (ValueError, "use estimate", lambda: COUNTS.contains("a")),
     (TypeError, "type complex: give its text", lambda: tamis.build([1j])),
-    (TypeError, "one key", lambda: tamis.build("ann")),
+    (FileNotFoundError, "one key is given in a list", lambda: tamis.build("ann")),
     (TypeError, "fpr", lambda: tamis.build(["a"], fpr="small")),  # type: ignore[arg-type]
     (TypeError, "key is the name", lambda: tamis.build(ROWS, key=7)),  # type: ignore[arg-type]
     (TypeError, "type object", lambda: KEYS.contains(object())),
@@ -173,8 +173,9 @@ def test_messages_advise_arguments_alone() -> None:
     """Options of the command line that no call has are not advised; whoever shows a message there has them marked."""
     from tamis import spark
 
-    methods = [getattr(tamis.Sketch, name) for name in ("add", "contains", "estimate", "groups", "top")]
-    calls = [tamis.build, tamis.plan, tamis.merge, *methods, *(getattr(spark, name) for name in spark.__all__)]
+    methods = [getattr(tamis.Sketch, name) for name in ("add", "contains", "estimate", "groups", "top", "filter")]
+    of_package = [tamis.build, tamis.plan, tamis.merge, tamis.filter, tamis.dedup, tamis.test, tamis.files, tamis.Filter.__new__]
+    calls = [*of_package, *methods, *(getattr(spark, name) for name in spark.__all__)]
     arguments = {name for call in calls for name in inspect.signature(call).parameters}
     assert set(tamis._tamis.ARGUMENTS) == arguments & set(tamis._tamis.OPTIONS)
     with pytest.raises(tamis.Error, match="must be the first line$") as raised:

@@ -80,7 +80,7 @@ def test_a_column_of_values_of_all_sorts_is_taken_as_their_texts() -> None:
     assert tamis.build(kept, key="id") == tamis.build(by_index, key="id")
     for twice in [["a", "a"], [1, "1"]]:
         with pytest.raises(ValueError, match="two columns are called '[a1]'"):
-            tamis.build(pd.DataFrame([[1, 2]], columns=twice), key="a")
+            tamis.build(pd.DataFrame([[1, 2]], columns=twice), key=f'"{twice[0]}"')
     # Whole numbers stay whole, whatever stands beside them.
     day, moment = datetime.date(2026, 11, 15), datetime.datetime(2026, 11, 15, 12)
     one, two = decimal.Decimal("1.5"), decimal.Decimal("2.25")

@@ -23,6 +23,7 @@ pub mod plan;
 mod printed;
 pub mod rank;
 mod sources;
+pub mod state;
 pub mod stream;
 mod svg;
 mod table;

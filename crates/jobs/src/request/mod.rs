@@ -13,6 +13,7 @@ mod filter;
 mod hashing;
 pub mod json;
 mod keys;
+mod living;
 mod params;
 mod plan;
 mod reading;

@@ -14,6 +14,7 @@ mod sketches;
 mod static_filters;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tamis::about::About;
@@ -24,7 +25,7 @@ use tamis::memory::Words;
 use tamis::params::{Common, Name, Params};
 use tamis::sizing::Kind;
 use tamis_read::error::Result;
-use tamis_read::{Control, Explained, Sources};
+use tamis_read::{Control, Explained, Sources, Table};
 
 pub use self::add::{Addition, add};
 use self::finish::{Output, finish, gather};
@@ -185,6 +186,17 @@ pub fn build_exact<'o>(job: &Job, output: impl Into<Target<'o>>, control: &Contr
     build_keeping(job, Keep::Keys, output.into(), control)
 }
 
+/// The same as [`build_exact`] of a table in memory, whatever inputs the job names.
+pub fn build_exact_of_table(
+    job: &Job,
+    table: Arc<dyn Table>,
+    output: &Path,
+    control: &Control,
+) -> Result<Report> {
+    let open = || Sources::of_table(table, &job.recipe.columns());
+    build_rows(job, open, Keep::Keys, output.into(), control)
+}
+
 /// What is kept beside the filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
@@ -193,6 +205,17 @@ enum Keep {
 }
 
 fn build_keeping(job: &Job, keep: Keep, to: Target<'_>, control: &Control) -> Result<Report> {
+    let open = || Sources::open(&job.inputs, &job.options, &job.recipe.columns());
+    build_rows(job, open, keep, to, control)
+}
+
+fn build_rows(
+    job: &Job,
+    open: impl FnOnce() -> Result<Sources>,
+    keep: Keep,
+    to: Target<'_>,
+    control: &Control,
+) -> Result<Report> {
     let start = Instant::now();
     let output = match to {
         Target::File(path) => {
@@ -206,7 +229,7 @@ fn build_keeping(job: &Job, keep: Keep, to: Target<'_>, control: &Control) -> Re
         }
     };
     refuse_exact(keep == Keep::Keys, job.sketches.kind())?;
-    let mut sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    let mut sources = open()?;
     let inputs = sources.explain();
     files::check_is_no_input(output, inputs.iter().map(|input| &input.path))?;
     Content::Sketches.check(output)?;

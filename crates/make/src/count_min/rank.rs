@@ -3,16 +3,17 @@
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use tamis::countmin::CountMin;
 use tamis::key::Recipe;
 use tamis::params::{Common, Name};
 use tamis_read::error::{Error, Result};
-use tamis_read::{Control, Explained, Sources};
+use tamis_read::{Control, Explained, Sources, Table};
 
 use super::{OfCounts, Promise, refuse_filters, sketches};
 use crate::aside::{self, Aside};
+use crate::files::Mapped;
 use crate::foreign::{self, Said};
 use crate::parallel;
 use crate::rows::{BadRows, Groups, Key, KeyRows, Names, Take};
@@ -134,6 +135,16 @@ impl Take for Exact {
 /// key, and up to twice that.
 pub fn check(job: &Job, control: &Control) -> Result<Report> {
     let (file, _) = foreign::open_to_ask(&job.sketches, &job.said)?;
+    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
+    check_rows(job, &file, &sources, control)
+}
+
+/// The same of sketches that are open, with a table in memory: what the job names is not looked at.
+pub fn check_table(job: &Job, file: &Mapped, table: Arc<dyn Table>, control: &Control) -> Result<Report> {
+    check_rows(job, file, &Sources::of_table(table, &job.recipe.columns())?, control)
+}
+
+fn check_rows(job: &Job, file: &Mapped, sources: &Sources, control: &Control) -> Result<Report> {
     refuse_filters(&job.sketches, file.params(), OfCounts::Test)?;
     parallel::each(job.threads, file.params().groups.len(), |group| {
         file.verify(group).map_err(Error::file(&job.sketches))
@@ -141,7 +152,6 @@ pub fn check(job: &Job, control: &Control) -> Result<Report> {
     let params = file.params();
     let totals: Vec<u64> = file.tallies().iter().map(|tally| tally.total_weight()).collect();
     let sketches = sketches(params, file.data(), &totals)?;
-    let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let read = inputs.iter().map(|input| &input.path).chain([&job.sketches]);
     let aside = Aside::open(&job.bad_rows, [], read)?;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Collection
+from typing import Any, Optional, cast
 
 from tamis._tamis import Answers
 
@@ -17,15 +18,34 @@ def is_arrow(data: Any) -> bool:
     return hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
 
 
-def as_rows(data: Any) -> Any:
-    """The same rows as something that has Arrow, or as Python values."""
+def names_of(data: Any) -> Optional[list[str]]:
+    """The names of the columns of a table; none where these are keys."""
     of = library(data)
     if isinstance(data, dict):
-        return {name: as_rows(column) for name, column in data.items()}
-    if of == "polars":
-        return _of_polars(data)
+        return [str(name) for name in data]
     if of == "pandas" and hasattr(data, "columns"):
-        return _of_frame(data)
+        return [*map(str, data.columns), *(str(name) for name in data.index.names if name is not None)]
+    if of == "polars" and (hasattr(data, "collect") or hasattr(data, "get_columns")):
+        return list(data.collect_schema().names())
+    if of == "pyarrow" and hasattr(data, "column_names"):
+        return list(data.column_names)
+    return None
+
+
+def as_rows(data: Any, only: Optional[Collection[str]] = None) -> Any:
+    """The same rows as something that has Arrow, or as Python values; of a table these columns alone, so that others may
+    be of types that nobody can read."""
+    of = library(data)
+    if isinstance(data, dict):
+        if len({len(column) for column in data.values() if hasattr(column, "__len__")}) > 1:
+            raise ValueError("the columns of a table must have the same number of rows")
+        return {name: as_rows(column) for name, column in data.items() if only is None or str(name) in only}
+    if of == "polars":
+        return _of_polars(data if only is None else data.select(list(only)))
+    if of == "pandas" and hasattr(data, "columns"):
+        return _of_frame(data, only)
+    if only is not None and of == "pyarrow" and hasattr(data, "select"):
+        return data.select(list(only))
     if is_arrow(data):
         return data
     if of == "pandas" and hasattr(data, "levels"):
@@ -51,15 +71,16 @@ def _of_polars(data: Any) -> Any:
     return data
 
 
-def _of_frame(data: Any) -> Any:
+def _of_frame(data: Any, only: Optional[Collection[str]]) -> Any:
     """A table of pandas, column by column: one that is of no use does not matter to the others."""
     names = [str(name) for name in data.columns]
-    if len(set(names)) < len(names):
-        twice = max(names, key=names.count)
+    asked = [name for name in names if only is None or name in only]
+    if len(set(asked)) < len(asked):
+        twice = max(asked, key=asked.count)
         raise ValueError(f"two columns are called {twice!r}: rename one")
-    columns = {name: as_rows(data.iloc[:, at]) for at, name in enumerate(names)}
+    columns = {name: as_rows(data.iloc[:, names.index(name)]) for name in asked}
     for at, name in enumerate(data.index.names):
-        if name is not None and str(name) not in columns:
+        if name is not None and str(name) not in names and (only is None or str(name) in only):
             columns[str(name)] = as_rows(data.index.get_level_values(at))
     return columns
 

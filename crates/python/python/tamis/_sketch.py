@@ -8,22 +8,26 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
 from tamis import _tamis
 from tamis._data import as_rows, in_shape_of
+from tamis._files import is_address, is_open_file, read_bytes
+from tamis._sieve import Fields, Params, Sieve, is_one
+from tamis._types import BadRows, Path, Top
 
-Params = dict[str, Any]
+if TYPE_CHECKING:
+    from tamis._filter import Filter
 
 # A secret key: its bytes, or the path of a file that holds them.
 HashKey = Union[bytes, bytearray, memoryview, str, "os.PathLike[str]", None]
 
 _Group = Union[str, bytes, int, None]
 
-_ONE = (str, bytes, int, float, type(None), bytearray, memoryview)
+_Data = TypeVar("_Data")
 
 
-class Sketch(_tamis.Holder):
+class Sketch(_tamis.Holder, Sieve):
     """Filters or counts of keys, one or one per group, in memory or mapped from a file.
 
     They come from `tamis.build`, `tamis.open`, `tamis.merge` and `tamis.from_bytes`.
@@ -47,7 +51,7 @@ class Sketch(_tamis.Holder):
         group: _Group = ...,
         *,
         partial: bool = ...,
-        bad_rows: str = ...,
+        bad_rows: BadRows = ...,
         threads: Optional[int] = ...,
     ) -> bool: ...
 
@@ -58,7 +62,7 @@ class Sketch(_tamis.Holder):
         group: _Group = ...,
         *,
         partial: bool = ...,
-        bad_rows: str = ...,
+        bad_rows: BadRows = ...,
         threads: Optional[int] = ...,
     ) -> list[bool]: ...
 
@@ -69,7 +73,7 @@ class Sketch(_tamis.Holder):
         group: _Group = ...,
         *,
         partial: bool = ...,
-        bad_rows: str = ...,
+        bad_rows: BadRows = ...,
         threads: Optional[int] = ...,
     ) -> Any: ...
 
@@ -79,7 +83,7 @@ class Sketch(_tamis.Holder):
         group: _Group = None,
         *,
         partial: bool = False,
-        bad_rows: str = "fail",
+        bad_rows: BadRows = "fail",
         threads: Optional[int] = None,
     ) -> Any:
         """Whether keys may be in the set: never wrong about a key that is in it.
@@ -112,12 +116,12 @@ class Sketch(_tamis.Holder):
         [False, True]
         """
         file = self._held or self._file
-        if isinstance(keys, _ONE) or self._is_one(keys):
+        if is_one(keys, file.parts):
             return file.contains_one(keys, group, None if bad_rows == "fail" else bad_rows, partial)
         return in_shape_of(keys, file.contains(as_rows(keys), group, bad_rows, threads, partial))
 
     def groups(
-        self, keys: Any, *, partial: bool = False, bad_rows: str = "fail", threads: Optional[int] = None
+        self, keys: Any, *, partial: bool = False, bad_rows: BadRows = "fail", threads: Optional[int] = None
     ) -> list[Any]:
         """The groups that a key may be in: a list of their names, of many keys a list of lists. `partial` is that of
         `contains`.
@@ -134,23 +138,23 @@ class Sketch(_tamis.Holder):
         False
         """
         file = self._file
-        if isinstance(keys, _ONE) or self._is_one(keys):
+        if is_one(keys, file.parts):
             return file.groups_one(keys, bad_rows, partial)
         return file.groups(as_rows(keys), bad_rows, threads, partial)
 
     @overload
     def estimate(
-        self, keys: Union[str, bytes, float], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self, keys: Union[str, bytes, float], group: _Group = ..., *, bad_rows: BadRows = ..., threads: Optional[int] = ...
     ) -> int: ...
 
     @overload
     def estimate(
-        self, keys: list[Any], group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self, keys: list[Any], group: _Group = ..., *, bad_rows: BadRows = ..., threads: Optional[int] = ...
     ) -> list[int]: ...
 
     @overload
     def estimate(
-        self, keys: Any, group: _Group = ..., *, bad_rows: str = ..., threads: Optional[int] = ...
+        self, keys: Any, group: _Group = ..., *, bad_rows: BadRows = ..., threads: Optional[int] = ...
     ) -> Any: ...
 
     def estimate(
@@ -158,7 +162,7 @@ class Sketch(_tamis.Holder):
         keys: Any,
         group: _Group = None,
         *,
-        bad_rows: str = "fail",
+        bad_rows: BadRows = "fail",
         threads: Optional[int] = None,
     ) -> Any:
         """How often keys came, or the sum of their weights: never below the truth, and at most `bound` above
@@ -172,13 +176,13 @@ class Sketch(_tamis.Holder):
         (2, [1, 0])
         """
         file = self._file
-        if isinstance(keys, _ONE) or self._is_one(keys):
+        if is_one(keys, file.parts):
             return file.estimate_one(keys, group, bad_rows)
         return in_shape_of(keys, file.estimate(as_rows(keys), group, bad_rows, threads))
 
     def top(
         self, count: Optional[int] = None, group: _Group = None, *, share: Optional[float] = None
-    ) -> list[tuple[Any, Optional[int]]]:
+    ) -> list[Top]:
         """The most frequent keys with their estimates, highest first, from those that ``build(heavy=...)`` kept.
         None is missing whose share of the total weight is at least `share` (that of the build if nothing is said);
         `count` cuts the list. With groups, each has its own: name one. A key whose counters ran full has no
@@ -187,7 +191,7 @@ class Sketch(_tamis.Holder):
         >>> import tamis
         >>> hits = tamis.build(["/"] * 8 + ["/about", "/news"], kind="count-min", heavy=0.2)
         >>> hits.top()
-        [('/', 8)]
+        [Top(key='/', estimate=8)]
         """
         file = self._file
         found = file.top(share)
@@ -198,27 +202,94 @@ class Sketch(_tamis.Holder):
             if name not in file.group_names():
                 raise ValueError(f"there is no group {name!r}")
             found = [one for one in found if one[0] == name]
-        return [(key, estimate) for _, key, estimate in found][:count]
+        return [Top(key, estimate) for _, key, estimate in found][:count]
 
-    def _is_one(self, keys: Any) -> bool:
-        """Whether this is a key, not many."""
-        if isinstance(keys, tuple):
-            return self._file.parts > 1
-        return not hasattr(keys, "__iter__") and not hasattr(keys, "__arrow_c_stream__") \
-            and not hasattr(keys, "__arrow_c_array__") and not hasattr(keys, "collect")
+    # Sieving
+
+    def filter(
+        self,
+        data: _Data,
+        key: Fields = None,
+        *,
+        invert: bool = False,
+        group: _Group = None,
+        own_group: Union[bool, str] = False,
+        strict: bool = False,
+        partial: bool = False,
+        bad_rows: BadRows = "fail",
+        threads: Optional[int] = None,
+        memory: Optional[int] = None,
+    ) -> _Data:
+        """The rows whose key may be in the set, in the type in which they came: a table of pandas (with its index), polars
+        or pyarrow, a dict of columns; an array, a Series or a list of keys. A lazy frame of polars stays lazy; a dataset,
+        a scanner or a reader of pyarrow becomes a `RecordBatchReader`, which sieves batch by batch.
+
+        `key` names the column, or several, where the recipe does not, or otherwise. With `invert` the others pass. With
+        groups, a key that may be in any of them passes; `group` asks one of them, and `own_group` each row's own, by the
+        column of the recipe or the one that it names. With `strict` what passes is compared with the keys themselves
+        (``build(exact=True)``), so that there are no false positives; `memory` is what that may take.
+
+        A row without a key is an error; with ``bad_rows="skip"`` it counts as not in the set.
+
+        >>> import pandas as pd, tamis
+        >>> known = tamis.build(["ann", "bob"])
+        >>> visits = pd.DataFrame({"who": ["ann", "zoe", "bob"], "n": [1, 2, 3]})
+        >>> known.filter(visits, "who")["n"].tolist(), known.filter(visits, "who", invert=True)["n"].tolist()
+        ([1, 3], [2])
+        """
+        how = {name: value for name, value in locals().items() if name not in ("self", "data", "invert")}
+        passed: _Data = self._filtered(data, how, invert)
+        return passed
+
+    def _frozen_file(self) -> _tamis.File:
+        return self._file
+
+    def _named_columns(self, how: Mapping[str, Any]) -> Optional[dict[str, Any]]:
+        own = how.get("own_group")
+        named = {"key": how.get("key"), "group": own if isinstance(own, str) else None}
+        return named if any(value is not None for value in named.values()) else None
+
+    def _asked_names(self, how: dict[str, Any]) -> Optional[list[str]]:
+        return self._file.names(self._named_columns(how), bool(how.get("own_group")))
+
+    def _mask(self, data: Any, how: dict[str, Any]) -> _tamis.Answers:
+        rows, named = self._rows(data, how), self._named_columns(how)
+        group, bad = how.get("group"), how.get("bad_rows")
+        own, strict = bool(how.get("own_group")), bool(how.get("strict"))
+        if own and group is not None:
+            raise ValueError("group and own_group exclude each other: leave one out")
+        if own or strict:
+            if how.get("partial"):
+                raise ValueError("partial is asked without strict and own_group")
+            return self._file.by_row(rows, group, bad, (own, strict), named, how.get("memory"))
+        return self._file.contains(rows, group, bad, how.get("threads"), bool(how.get("partial")), named)
 
     # What it is
+
+    def __len__(self) -> int:
+        """The number of different keys, estimated from the bits that are set (of ``"fuse"`` and ``"ribbon"`` exact). With groups, the sum
+        over them: a key of two groups counts twice. Counts have no number of keys."""
+        keys, _ = self._file.keys_and_rate()
+        return round(min(keys, 2**62))
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def exact(self) -> bool:
+        """Whether the keys themselves lie beside the file (``build(exact=True)``), for ``strict=True``."""
+        return self._file.exact
+
+    def to_filter(self) -> Filter:
+        """A `tamis.Filter` with the same keys, which grows in place; this stays as it is. For one set, without groups."""
+        from tamis._filter import Filter
+
+        return Filter._of(self._file)
 
     @property
     def kind(self) -> str:
         """blocked, bloom, fuse, ribbon, counting, layered, scalable, count-min or count-min-conservative."""
         return self._file.kind
-
-    @property
-    def params(self) -> Params:
-        """The parameters: what another sketch must share to be merged. Give them to ``build(params=...)``."""
-        params: Params = json.loads(self._file.params)
-        return params
 
     @property
     def about(self) -> dict[str, Any]:
@@ -267,17 +338,6 @@ class Sketch(_tamis.Holder):
         """The bytes of the file."""
         return self._file.nbytes
 
-    def inspect(self) -> dict[str, Any]:
-        """Kind, recipe and the state of every group, as ``tamis inspect --json`` has them.
-
-        >>> import tamis
-        >>> tamis.build(["ann", "bob"]).inspect()["groups"][0]["rows"]
-        2
-        """
-        found: dict[str, Any] = json.loads(self._file.inspect())
-        path = self._file.path
-        return found if path is None else {"path": os.fspath(path), **found}
-
     def verify(self) -> None:
         """Reads all and compares every checksum: raises `tamis.Error` where something is damaged."""
         self._file.verify()
@@ -287,7 +347,12 @@ class Sketch(_tamis.Holder):
             return "<tamis.Sketch, closed>"
         file = self._held
         groups = f", {len(file.group_names())} groups" if file.grouped else ""
-        return f"<tamis.Sketch {file.kind}, {file.recipe}{groups}, {file.nbytes:,} bytes>"
+        if file.kind.startswith("count-min"):
+            holds = f", total {file.total():,}"
+        else:
+            keys, rate = file.keys_and_rate()
+            holds = f", {_about(keys)} keys, rate {rate:.2g}"
+        return f"<tamis.Sketch {file.kind}, {file.recipe}{groups}{holds}, {file.nbytes:,} bytes>"
 
     # Together with others
 
@@ -298,7 +363,7 @@ class Sketch(_tamis.Holder):
         group: Optional[str] = None,
         *,
         weight: Optional[str] = None,
-        bad_rows: str = "fail",
+        bad_rows: BadRows = "fail",
         threads: Optional[int] = None,
     ) -> Sketch:
         """The sketch of these rows and of those that it has: another one, this stays as it is. It has the bytes of
@@ -331,30 +396,12 @@ class Sketch(_tamis.Holder):
 
     # To disk and back
 
-    def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the file that the command line and `tamis.open` read: whole, or not at all."""
-        self._file.save(os.fspath(path))
-
-    def to_bytes(self, to: Optional[str] = None, *, group: Any = None) -> bytes:
-        """The bytes of the file; `tamis.from_bytes` takes them back.
-
-        With a name in `to`, those of another system's file: ``"spark"`` (or ``"spark-v1"``, ``"spark-v2"``), ``"guava"``,
-        ``"hadoop"``, ``"dcso"``, ``"datasketches"`` or ``"redis"``. The filter must be built with the hash of that system
-        (``hash="spark-v2"``) or come from it; of several groups, `group` is written.
-
-        >>> import tamis
-        >>> ids = tamis.build([7, 42], key=":long", hash="spark-v2", fpr=0.01)
-        >>> theirs = ids.to_bytes("spark")
-        >>> tamis.from_bytes(theirs, as_="spark", funnel="long").contains([7, 8])
-        [True, False]
-        """
-        if to is not None and to != "tamis":
-            return self._file.for_others(to, group)
-        if group is not None:
-            raise ValueError("a file of tamis has all groups: leave out group")
-        return self._file.to_bytes()
-
     def __reduce__(self) -> tuple[Any, ...]:
+        path = self._file.path
+        if path is not None:
+            place = os.path.abspath(os.fspath(path))
+            if _is_file_of(place, self._file.digest):
+                return _opened_again, (place, self._file.digest)
         return from_bytes, (self.to_bytes(),)
 
     def close(self) -> None:
@@ -366,6 +413,28 @@ class Sketch(_tamis.Holder):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _about(keys: float) -> str:
+    return f"{round(keys):,}" if keys < 2**62 else "so many"
+
+
+def _is_file_of(path: str, digest: str) -> bool:
+    """Whether this is a file of ours with this digest."""
+    try:
+        return _tamis.open(path).digest == digest
+    except (OSError, _tamis.Error):
+        return False
+
+
+def _opened_again(path: str, digest: str) -> Sketch:
+    """What the pickle of a mapped file comes to: the same file, mapped."""
+    if not _is_file_of(path, digest):
+        raise _tamis.Error(
+            f"{path}: the pickle names this file, and here is not the one that was pickled; pickle "
+            "tamis.from_bytes(sketch.to_bytes()) to send the bytes along"
+        )
+    return open(path)
 
 
 class Builder:
@@ -392,7 +461,7 @@ class Builder:
         group: Optional[str] = None,
         keywords: Union[str, Sequence[str], None] = None,
         weight: Optional[str] = None,
-        bad_rows: str = "fail",
+        bad_rows: BadRows = "fail",
         threads: Optional[int] = None,
         note: Optional[str] = None,
         source: Optional[str] = None,
@@ -414,14 +483,15 @@ class Builder:
 
 
 def open(
-    path: Union[str, os.PathLike[str]],
+    path: Any,
     *,
     hash_key: HashKey = None,
     as_: Optional[str] = None,
     funnel: Optional[str] = None,
 ) -> Sketch:
     """Opens a file that `tamis build` or `Sketch.save` wrote. It is mapped into memory: opening takes no time
-    whatever its size, and processes that open the same file share it.
+    whatever its size, and processes that open the same file share it. An open file, or an address that fsspec knows
+    (``s3://…``), is read into memory.
 
     >>> import os, tamis, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -439,6 +509,8 @@ def open(
     ``"utf16"``, ``"int"``, ``"long"``, or steps of a recipe (``"long,xxhash64"``).
     """
     check = make_known(hash_key)
+    if is_open_file(path) or is_address(path):
+        return hashed_with(check, Sketch(_tamis.from_bytes(read_bytes(path), as_, funnel)))
     return hashed_with(check, Sketch(_tamis.open(os.fspath(path), layout=as_, funnel=funnel)))
 
 
