@@ -10,6 +10,7 @@ mod heard;
 mod one;
 mod options;
 mod patience;
+mod program;
 mod rows;
 mod spread;
 
@@ -93,5 +94,6 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(file::from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(file::merge_files, module)?)?;
     module.add_function(wrap_pyfunction!(file::not_shared, module)?)?;
+    module.add_function(wrap_pyfunction!(program::run_program, module)?)?;
     spread::register(module)
 }
