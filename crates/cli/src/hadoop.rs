@@ -9,9 +9,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tamis_read::{Control, Error};
 
+use crate::itself;
 use crate::progress;
 use crate::show::{Output, usage};
 
@@ -46,6 +47,7 @@ pub struct Streaming<'j> {
 impl Hadoop {
     /// Those of HADOOP_HOME, or in the PATH.
     pub fn found(arguments: Vec<String>) -> Result<Hadoop> {
+        itself::file()?; // it goes along with every job
         let program = |name: &str| match env::var_os("HADOOP_HOME") {
             Some(home) => Some(Path::new(&home).join("bin").join(name)).filter(|path| path.is_file()),
             None => {
@@ -88,7 +90,7 @@ impl Hadoop {
 
 /// This program, run as a user would run it; what it printed.
 pub fn tamis<A: AsRef<OsStr>>(output: &Output, arguments: &[A]) -> Result<Vec<u8>> {
-    let mut command = Command::new(env::current_exe().context("the path of this program")?);
+    let mut command = itself::command()?;
     command.args(arguments);
     run(output, "on this machine", command)
 }

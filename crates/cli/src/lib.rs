@@ -10,6 +10,7 @@ mod foreign;
 mod given;
 mod hadoop;
 mod interrupt;
+mod itself;
 mod notes;
 mod progress;
 mod show;
@@ -18,6 +19,7 @@ mod verbs;
 mod words;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -27,6 +29,7 @@ use tamis::key::SuffixList;
 
 pub use crate::arch::say_when_out_of_memory;
 use crate::given::Given;
+pub use crate::itself::Host;
 use crate::verbs::Verb;
 
 /// Learn a set once, in little memory; then sieve tables and streams of any size through it, and
@@ -63,9 +66,24 @@ fn taking_negative_numbers(command: Command) -> Command {
         .mut_subcommands(taking_negative_numbers)
 }
 
+/// The command line as a value, from which pages and completions are made.
+pub fn command() -> Command {
+    Cli::command()
+}
+
 /// Runs the command with these arguments, the first of which is the name of the program, and gives its
-/// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// exit code: 0 done, 1 the job failed or a check did not hold, 2 wrong usage. Once in a process: it takes over
+/// the signals.
+pub fn run(host: Host, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    itself::set(host);
+    let code = outcome(arguments);
+    // The end of a program writes what is left in here; whoever else has called this may end otherwise.
+    let _ = io::stdout().flush();
+    // An exit code does not tell its number, but it can be compared.
+    (0..=u8::MAX).find(|&number| ExitCode::from(number) == code).unwrap_or(1)
+}
+
+fn outcome(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (cli, list, key) = match parsed(arguments) {
         Ok(parsed) => parsed,
         Err(wrong) => {

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use tamis_cli::Host;
+
 fn main() -> ExitCode {
     tamis_cli::say_when_out_of_memory();
-    tamis_cli::run(std::env::args_os())
+    ExitCode::from(tamis_cli::run(Host::Program, std::env::args_os()))
 }

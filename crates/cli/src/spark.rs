@@ -22,6 +22,7 @@ use tamis_make::number;
 
 pub use self::cluster::{Cluster, Placed};
 use crate::arguments;
+use crate::itself;
 use crate::notes;
 use crate::show::{Output, usage};
 use crate::words::Flags;
@@ -40,7 +41,7 @@ pub struct On {
     #[arg(long, value_name = "ARG", requires = "on", allow_hyphen_values = true)]
     submit_arg: Vec<String>,
     /// The Python of the executors, and of the driver if it exists there [default: PYSPARK_PYTHON,
-    /// or python3]
+    /// or the one that runs tamis, or python3]
     #[arg(long, value_name = "PYTHON", requires = "on")]
     python: Option<OsString>,
     /// Where the driver runs: on this machine (client), or on the cluster (cluster), whose file system then
@@ -156,19 +157,26 @@ impl On {
     }
 
     fn python_of_executors(&self) -> Option<OsString> {
-        self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"))
+        let named = self.python.clone().or_else(|| env::var_os("PYSPARK_PYTHON"));
+        named.or_else(|| itself::python().filter(|_| self.is_of_this_machine()))
+    }
+
+    /// Whether the executors run on this machine, too.
+    fn is_of_this_machine(&self) -> bool {
+        self.on.as_ref().is_some_and(|master| master.starts_with("local"))
     }
 
     /// The Python of a driver on this machine. That of the executors may be on their machines alone.
     fn driver(&self) -> Result<OsString> {
         if let Some(python) = self.python.as_ref().filter(|python| !found(python))
-            && self.on.as_ref().is_some_and(|master| master.starts_with("local"))
+            && self.is_of_this_machine()
         {
             return usage(format!("--python {}: there is no such program", Path::new(python).display()));
         }
         let named = env::var_os("PYSPARK_DRIVER_PYTHON")
             .or_else(|| self.python.clone().filter(found))
-            .or_else(|| env::var_os("PYSPARK_PYTHON").filter(found));
+            .or_else(|| env::var_os("PYSPARK_PYTHON").filter(found))
+            .or_else(itself::python);
         Ok(named.unwrap_or_else(|| "python3".into()))
     }
 

@@ -16,6 +16,7 @@ mod one;
 mod opened;
 mod options;
 mod patience;
+mod program;
 mod rows;
 mod spread;
 mod state;
@@ -122,5 +123,6 @@ fn _tamis(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inputs::dedup_inputs, module)?)?;
     module.add_function(wrap_pyfunction!(inputs::test_inputs, module)?)?;
     module.add_function(wrap_pyfunction!(inputs::test_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(program::run_program, module)?)?;
     spread::register(module)
 }

@@ -150,7 +150,7 @@ pub fn failure(said: &[String], driver: &OsString) -> String {
     if let Some(package) = ["tamis", "pyspark", "pyarrow"].into_iter().find(lacks) {
         return format!(
             "the Python of the driver, {}, has no package {package}: install what is needed (pip install \
-             './crates/python[spark]'), or name another one by --python or PYSPARK_DRIVER_PYTHON",
+             'tamis[spark]'), or name another one by --python or PYSPARK_DRIVER_PYTHON",
             Path::new(driver).display()
         );
     }

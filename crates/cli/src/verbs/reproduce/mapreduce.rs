@@ -1,6 +1,5 @@
 //! Collodi and Ghera's two jobs of MapReduce, by Hadoop Streaming with this program as mapper and reducer.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::process;
@@ -11,6 +10,7 @@ use serde_json::Value;
 use tamis_lab::speedup::{self, Counted, MapReduce};
 
 use crate::hadoop::{Hadoop, Streaming, tamis};
+use crate::itself;
 use crate::progress;
 use crate::show::Output;
 
@@ -82,7 +82,7 @@ pub(super) fn measure(
 
 /// The line of a reducer as a file.
 fn unpack(from: &str, to: &str) -> Result<()> {
-    let mut command = process::Command::new(env::current_exe()?);
+    let mut command = itself::command()?;
     command.args(["merge", "-", "-o", to, "-q"]).stdin(File::open(from)?);
     let done = command.output().context("tamis merge")?;
     if !done.status.success() {
@@ -110,7 +110,7 @@ fn timed(run: impl FnOnce() -> Result<Vec<u8>>) -> Result<Duration> {
 
 /// This program, as it goes along with a job.
 fn program() -> Result<String> {
-    Ok(format!("{}#tamis", env::current_exe().context("the path of this program")?.display()))
+    Ok(format!("{}#tamis", itself::file()?.display()))
 }
 
 /// A folder in the file system of Hadoop, which is removed at the end.
