@@ -237,7 +237,7 @@ impl Live {
             Sketch::Bloom(filter) => filter.words(),
             Sketch::Counting(filter) => filter.words(),
             Sketch::Scalable(filter) => filter.words(),
-            Sketch::Fuse(_) | Sketch::Layered(_) | Sketch::CountMin(_) => &[],
+            Sketch::Fuse(_) | Sketch::Ribbon(_) | Sketch::Layered(_) | Sketch::CountMin(_) => &[],
         }
     }
 
