@@ -83,7 +83,7 @@ def main():
         subprocess.run(["tamis", "plan", "--keys", "1e9", "--bits", "8e9", "--chart", "rates.svg", "--quiet"], cwd=folder,
                        check=True, capture_output=True)
         shutil.copy(folder / "rates.svg", docs / "rates.svg")
-        screenshot(folder / "demo" / "report.html", docs / "report.png", "1180,1085")
+        screenshot(folder / "demo" / "report.html", docs / "report.png", "1180,975")
         subprocess.run(COUNTS, shell=True, cwd=folder, check=True, capture_output=True)
         screenshot(folder / "hits.html", docs / "counts.png", "1180,720")
 
