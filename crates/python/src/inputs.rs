@@ -1,6 +1,6 @@
 //! Jobs on files that are named, as the command line does them: the same requests, the same code, the same bytes.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -71,9 +71,9 @@ fn refuse_exact(exact: bool) -> PyResult<()> {
     }
 }
 
-fn opened(path: &PathBuf, skipped: u64) -> PyResult<File> {
+fn opened(path: &Path, skipped: u64) -> PyResult<File> {
     let file = files::open(path).map_err(raised)?;
-    Ok(File { path: Some(path.clone()), skipped, ..File::kept(file) })
+    Ok(File { path: Some(path.to_path_buf()), skipped, ..File::kept(file) })
 }
 
 /// The parameters for files, as JSON, and what is to be said of these.

@@ -146,6 +146,7 @@ def test_it_tells_its_keys_and_its_rate() -> None:
     page = seen._repr_html_()
     assert "data:image/svg+xml;base64," in page and "&lt;tamis.Filter" in page
     assert "How the rate grows with the keys" in seen.report() and "</html>" in seen.report()
+    assert "svg+xml" in tamis.Filter(["ann"])._repr_html_() and ", 1 key, " in repr(tamis.Filter(["ann"]))
     assert repr(tamis.Filter()) == "<tamis.Filter scalable, 0 keys, rate 0 of 0.01>" and not tamis.Filter()
     assert seen.inspect()["groups"][0]["planned_keys"] == 1000 and seen.nbytes > 1000
 

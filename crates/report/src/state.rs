@@ -1,6 +1,7 @@
 //! The state of sketches on a page: what they hold, how full they are, and what that means for their answers.
 
 use tamis::params::GroupParams;
+use tamis::scalable;
 use tamis::sizing::Kind;
 use tamis_jobs::inspect::{Group, State, Summary};
 use tamis_make::health::Health;
@@ -70,20 +71,23 @@ fn figures(summary: &Summary<'_>, groups: &[Group<'_>]) -> Vec<Figure> {
 
 /// The rate against the keys of one filter. None of kinds whose shape does not tell it.
 fn grown(kind: Kind, group: &GroupParams, health: &Health) -> Option<Chart> {
-    if !matches!(kind, Kind::Blocked | Kind::Bloom | Kind::Counting) || !health.keys.is_finite() {
+    let grows = kind == Kind::Scalable;
+    if !(grows || matches!(kind, Kind::Blocked | Kind::Bloom | Kind::Counting)) || !health.keys.is_finite() {
         return None;
     }
     let planned = group.keys().max(1) as f64;
     let most = (1.5 * planned).max(1.2 * health.keys).max(f64::from(POINTS));
     let point = |number: u32| {
         let keys = (most * f64::from(number) / f64::from(POINTS)).round();
-        (keys, group.shape.expected_rate(keys as u64))
+        (
+            keys,
+            if grows { rate_of_layers(group, keys as u64) } else { group.shape.expected_rate(keys as u64) },
+        )
     };
-    let mut marks = vec![
-        Mark::line("expected rate", (1..=POINTS).map(point)),
-        Mark::rule("target", group.fpr()),
-        Mark::VerticalRule { name: "planned keys".into(), x: planned },
-    ];
+    let planned = Mark::VerticalRule { name: "planned keys".into(), x: planned };
+    let mut marks =
+        vec![Mark::line("expected rate", (1..=POINTS).map(point)), Mark::rule("target", group.fpr())];
+    marks.extend(Some(planned).filter(|_| !grows));
     if health.rate > 0.0 {
         marks.push(Mark::Highlight { x: health.keys.max(1.0), y: health.rate, label: "now".into() });
     }
@@ -93,6 +97,21 @@ fn grown(kind: Kind, group: &GroupParams, health: &Health) -> Option<Chart> {
         y: Axis::linear("rate of false positives", Format::Plain),
         marks,
     })
+}
+
+/// The rate of a filter that grows, with this many keys: the sum over the layers that it has then.
+fn rate_of_layers(group: &GroupParams, mut keys: u64) -> f64 {
+    let mut rate = 0.0;
+    for number in 0..scalable::MOST_LAYERS {
+        let Ok(layer) = scalable::layer(group.keys(), group.fpr(), number) else { break };
+        let held = keys.min(layer.keys);
+        rate += layer.expected_rate(held);
+        keys -= held;
+        if keys == 0 {
+            break;
+        }
+    }
+    rate
 }
 
 fn beside_target(filters: &[(&GroupParams, &Health)]) -> Chart {
@@ -128,6 +147,23 @@ mod tests {
         assert!(page.contains("estimated by what is set") && page.contains("0.01 is the target"), "{page}");
         assert!(page.contains("How the rate grows with the keys") && page.contains(">now<"), "{page}");
         assert!(!page.contains("Warning:"));
+    }
+
+    #[test]
+    fn one_that_grows_shows_how_its_rate_grows_below_its_target() {
+        let mut filter = Filter::builder().kind(Kind::Scalable).for_keys(100).unwrap();
+        filter.extend((0..1000).map(|i: u32| i.to_string()));
+        let file = files::from_bytes(&filter.to_bytes()).unwrap();
+        let summary = Summary::of(&file, None);
+        let group = summary.group(0).unwrap();
+        let Some(chart) = chart(Kind::Scalable, std::slice::from_ref(&group)) else {
+            panic!("it has a chart")
+        };
+        let Mark::Line { points, .. } = &chart.marks[0] else { panic!("a line comes first") };
+        assert!(
+            points.is_sorted_by(|a, b| a.1 <= b.1) && points.iter().all(|point| point.1 < 0.01),
+            "{points:?}"
+        );
     }
 
     #[test]

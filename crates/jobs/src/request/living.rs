@@ -3,10 +3,23 @@
 use tamis::params::{GroupParams, Name, Params};
 use tamis::scalable;
 use tamis::sizing::Kind;
+use tamis_make::opt;
 use tamis_make::plan::Size;
 use tamis_read::error::Result;
+use tamis_read::refusal::{self, Help};
 
 use super::{BuildJob, Refusal};
+
+/// Another size than a rate, of a filter that grows.
+#[derive(Debug, thiserror::Error)]
+#[error("a scalable filter grows, and keeps a rate: it has no other size")]
+struct GrowsByRate;
+
+impl refusal::Refusal for GrowsByRate {
+    fn help(&self) -> Vec<Help> {
+        vec![Help::give(opt::FPR)]
+    }
+}
 
 /// Keys for which a filter that grows begins, where nothing is said.
 const FIRST_KEYS: u64 = 1 << 16;
@@ -31,10 +44,10 @@ impl BuildJob {
         }
         let common = self.kinds.common(self.keys.recipe()?)?;
         let Size::Fpr(fpr) = self.sizes.size()? else {
-            return Err(Refusal::GrowsByRate.into());
+            return Err(GrowsByRate.into());
         };
         if !self.by_hand.given().is_empty() || !self.counting.given().is_empty() {
-            return Err(Refusal::GrowsByRate.into());
+            return Err(GrowsByRate.into());
         }
         let keys = self.sizes.keys()?.unwrap_or(FIRST_KEYS);
         let shape = scalable::shape(keys, fpr, 1)?;

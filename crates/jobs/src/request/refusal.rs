@@ -200,9 +200,6 @@ pub enum Refusal {
     /// Parameters of no number of keys.
     #[error("parameters are planned for a table, or for a number of keys")]
     KeysUnknown,
-    /// A size of a filter that grows.
-    #[error("a scalable filter grows, and keeps a rate: it has no other size")]
-    GrowsByRate,
     /// A chart of something else than numbers.
     #[error("a chart draws rates of false positives for numbers, without a table")]
     Chart,
@@ -318,7 +315,6 @@ impl refusal::Refusal for Refusal {
             Refusal::KeysOfTable => vec![Help::leave_out(opt::KEYS), Help::Do("leave out the table")],
             Refusal::GroupsWithoutTable => vec![Help::Do("name a table"), Help::leave_out(opt::GROUP)],
             Refusal::KeysUnknown => vec![Help::give(opt::KEYS.with("N")), Help::Do("name a table")],
-            Refusal::GrowsByRate => vec![Help::give(opt::FPR)],
             Refusal::Chart | Refusal::ChartOfCounters => vec![Help::leave_out(opt::CHART)],
             Refusal::LayeredPlan => vec![Help::Give(vec![opt::KEYS.with("N"), opt::LAYERS.with("N")])],
             Refusal::NothingToTest => vec![

@@ -65,7 +65,7 @@ def build(
     - a pyarrow, polars or pandas table, anything with the Arrow PyCapsule interface, or a dict of columns. Arrow data is
       not copied, and columns that nobody asks for are not looked at;
     - a stream of such batches, which is never held whole: a dataset, scanner or reader of pyarrow, a lazy frame of
-      polars, a relation of DuckDB, or an iterator of tables;
+      polars, a relation of DuckDB, or an iterator of tables of these;
     - **a str or a path: files**, read as the command line reads them: CSV, TSV, lines, NDJSON, logs and Parquet, plain or
       compressed; globs and folders, addresses that fsspec knows, open files (``"rb"``). `tamis.files` takes several,
       and says how they are read;

@@ -9,7 +9,7 @@ from typing import Any, Optional, TypeVar, Union, overload
 from tamis import _tamis
 from tamis._data import in_shape_of
 from tamis._sieve import Fields, Sieve, is_one, sieved
-from tamis._sketch import HashKey, Sketch, hashed_with, make_known, open, params_as_json
+from tamis._sketch import HashKey, Sketch, counted, hashed_with, make_known, open, params_as_json
 from tamis._types import BadRows, FilterKind, Path
 
 _Data = TypeVar("_Data")
@@ -269,7 +269,7 @@ class Filter(_tamis.Live, Sieve):
     def __repr__(self) -> str:
         keys, rate, target, planned = self._state()
         of = "" if self._kind == "scalable" else f" of {planned:,}"
-        return f"<tamis.Filter {self._kind}, {round(min(keys, 2**62)):,} keys{of}, rate {rate:.2g} of {target:g}>"
+        return f"<tamis.Filter {self._kind}, {counted(keys)}{of}, rate {rate:.2g} of {target:g}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Filter.from_bytes, (self.to_bytes(),)

@@ -351,7 +351,7 @@ class Sketch(_tamis.Holder, Sieve):
             holds = f", total {file.total():,}"
         else:
             keys, rate = file.keys_and_rate()
-            holds = f", {_about(keys)} keys, rate {rate:.2g}"
+            holds = f", {counted(keys)}, rate {rate:.2g}"
         return f"<tamis.Sketch {file.kind}, {file.recipe}{groups}{holds}, {file.nbytes:,} bytes>"
 
     # Together with others
@@ -415,8 +415,11 @@ class Sketch(_tamis.Holder, Sieve):
         self.close()
 
 
-def _about(keys: float) -> str:
-    return f"{round(keys):,}" if keys < 2**62 else "so many"
+def counted(keys: float) -> str:
+    """A number of keys, for people; a full filter has no number."""
+    if keys >= 2**62:
+        return "too many keys"
+    return f"{round(keys):,} key{'' if round(keys) == 1 else 's'}"
 
 
 def _is_file_of(path: str, digest: str) -> bool:
