@@ -13,7 +13,7 @@ import tamis
 from tamis import Params, Sketch, _tamis
 from tamis._sketch import HashKey, make_known, params_as_json, warned_of_build
 from tamis.spark import _answers, _tasks
-from tamis.spark._files import refuse_output, save
+from tamis.spark._files import is_elsewhere, save
 from tamis.spark._session import active, explained, is_connect, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
 
@@ -197,7 +197,7 @@ def build(
     given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
     options = {**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}
     table = _table(df)
-    elsewhere = refuse_output(path, table.spark)
+    elsewhere = is_elsewhere(path, table.spark)
     sketch, _ = build_source(table, options, None if elsewhere else path, range_bytes)
     if elsewhere and path is not None:
         save(sketch, path, table.spark)

@@ -50,8 +50,8 @@ def save(sketch: Sketch, path: Union[str, os.PathLike[str]], spark: Any = None) 
                 os.unlink(copy)
 
 
-def refuse_output(path: Any, spark: Any) -> bool:
-    """Whether a path is one of Hadoop's, by its scheme; refuses one that cannot be written, before the work."""
+def is_elsewhere(path: Union[str, os.PathLike[str], None], spark: Any) -> bool:
+    """Whether an output is one of Hadoop's, by its scheme; refuses one that cannot be written, before the work."""
     if path is None or "://" not in os.fspath(path):
         return False
     with explained():

@@ -82,12 +82,12 @@ def refuse_other_python(spark: Any) -> None:
     comes to: Spark takes python3. A question would fail later, and a column of answers not before it is computed."""
     if is_connect(spark) or not spark.sparkContext.master.startswith("local"):
         return
-    if spark.sparkContext.getConf().get("spark.executorEnv.PYTHONPATH") is not None:
-        return  # packages may lie there
     python = spark.sparkContext.pythonExec
     found = shutil.which(python)
     if found is None or os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable):
         return
+    if spark.sparkContext.getConf().get("spark.executorEnv.PYTHONPATH") is not None:
+        return  # packages may lie there
     missing = _missing_in(found)
     if missing is not None:
         raise tamis.Error(
@@ -98,8 +98,13 @@ def refuse_other_python(spark: Any) -> None:
 
 @lru_cache(maxsize=None)
 def _missing_in(python: str) -> Optional[str]:
-    """The package that a Python of this machine lacks."""
-    tried = subprocess.run([python, "-c", "import tamis, pyarrow"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    """The package that a Python of this machine lacks; none where it does not tell."""
+    try:
+        tried = subprocess.run(
+            [python, "-c", "import tamis, pyarrow"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
     missing = re.search(r"No module named '(tamis|pyarrow)'", tried.stderr)
     return missing[1] if tried.returncode and missing else None
 
@@ -108,7 +113,8 @@ def active() -> Any:
     """The session that there is, or a new one."""
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.getOrCreate()
+    # One of Connect is not found by getOrCreate, which asks for its address.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 @contextmanager
