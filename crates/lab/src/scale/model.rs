@@ -48,10 +48,11 @@ const PRIVATE: u64 = 8 << 20;
 /// Python, Arrow and the package in a task of Spark, before it holds anything.
 const PYTHON: u64 = 153 << 20;
 
-/// What it takes of memory for a byte of changes that it holds, and for a byte of a range that it merges: both are
-/// handed on as parts of bytes, as Arrow's, and to the JVM.
+/// What it takes of memory for a byte of changes that it holds, and for a byte of a batch that it merges: both are
+/// handed on as parts of bytes, as Arrow's, and to the JVM. A batch has at most so many bytes.
 const OF_HELD: f64 = 2.6;
-const OF_RANGE: f64 = 8.5;
+const OF_BATCH: f64 = 4.3;
+const BATCH: f64 = (64u64 << 20) as f64;
 
 /// What a task of Spark holds of changes before it passes them on, and 12 bytes of each 16 as parts.
 const HELD: u64 = 128 << 20;
@@ -262,7 +263,8 @@ pub fn spark(job: &Job) -> Way {
     };
     let ranges = ranges(job) as f64;
     let range = (RANGE_BYTES as f64).min(filter);
-    let merger = PYTHON + (OF_RANGE * range) as u64;
+    // The memory of a merge of what is taken for one range.
+    let merger = |taken: f64| PYTHON + (OF_BATCH * taken.min(BATCH)) as u64;
     let shuffled = build.moved;
     let mut taken = shuffled;
     let mut phases = vec![spark_start(job), build];
@@ -278,10 +280,12 @@ pub fn spark(job: &Job) -> Way {
         let seconds = rates::START + taken as f64 / partitions as f64 * rates::MERGE_BYTE * NS;
         blocks = tasks as f64 * partitions as f64;
         taken = moved as u64;
-        phases.push(Phase { moved: taken, ..phase("merge: a tree", partitions, seconds, merger) });
+        let memory = merger(shuffled as f64 / (ranges * salts));
+        phases.push(Phase { moved: taken, ..phase("merge: a tree", partitions, seconds, memory) });
     }
     let partitions = (job.filter() / RANGE_BYTES as u64).clamp(1, MOST_PARTITIONS);
     let share = filter / partitions as f64;
+    let merger = merger(taken as f64 / (filter / RANGE_BYTES as f64).max(1.0));
     phases.extend(last_merge(job, partitions, taken, merger));
     let driver = (512u64 << 20) + (3.0 * share) as u64;
     Way {

@@ -83,6 +83,7 @@ fn tasks_bytes_and_memory_on_spark_are_those_of_runs() {
     for (keys, tasks, bytes, memory) in [
         (1_000_000, 2, 2_525_200.0, 156.0),
         (10_000_000, 2, 25_248_656.0, 256.0),
+        (30_000_000, 4, 151_490_784.0, 407.0),
         (100_000_000, 12, 1_481_365_536.0, 468.0),
     ] {
         let way = model::spark(&Job { row_bytes: 16, machines: 1, cores: 2, ..job(keys, Kind::Blocked) });
