@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What ./check --clusters hdfs runs, with what `./cluster env hdfs` says and an empty folder WORK: the local program with
-# the feature cloud. Jobs on Spark with files there are tested on yarn.
+# the feature cloud, and files there from Python. Jobs on Spark with files there are tested on yarn.
 
 root=$PWD
 there=$TAMIS_HDFS
@@ -25,6 +25,9 @@ hdfs dfs -mkdir -p "$there/small"
 hdfs dfsadmin -setSpaceQuota 64k "$there/small"
 refused "quota" "$TAMIS" build a.tsv --key tconst --quiet -o "$there/small/a.tamis"
 [[ -z $(store list small/a) && -z $(store unfinished) ]]
+
+echo "from Python, by Spark"
+"$PYTHON" "$root/clusters/from_python.py" "$there" all.tsv all.tamis
 
 echo "a DataNode that is killed while a job runs"
 mkfifo passed

@@ -68,6 +68,11 @@ same spark/run/filter.tamis one-run/filter.tamis
 refused "no such bucket" "$TAMIS" build s3a://tamis/all.tsv "${recipe[@]}" "${on[@]}" -o s3a://no-such-bucket/a.tamis
 [[ -z $(store unfinished) && -z $(store list spark | grep draft) ]]
 
+echo "from Python, by s3a"
+"$PYTHON" "$root/clusters/from_python.py" s3a://tamis all.tsv all.tamis "spark.driver.extraClassPath=$TAMIS_S3_JARS/*" \
+    "spark.hadoop.fs.s3a.endpoint=$AWS_ENDPOINT_URL" "spark.hadoop.fs.s3a.endpoint.region=$AWS_REGION" \
+    spark.hadoop.fs.s3a.path.style.access=true
+
 echo "a server that is killed while a job runs"
 mkfifo rows passed
 # The output could be written when the job began.

@@ -18,5 +18,5 @@ for version in $TAMIS_SPARKS; do
         -o "$WORK/$version.tamis" >/dev/null
     cmp "$WORK/one.tamis" "$WORK/$version.tamis"
     echo "Spark $version: its tests"
-    (cd crates/python && "$python" -m pytest --quiet -p no:cacheprovider tests/test_spark.py)
+    (cd crates/python && "$python" -m pytest --quiet -p no:cacheprovider tests/test_spark.py tests/test_columns.py)
 done

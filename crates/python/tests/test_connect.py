@@ -80,6 +80,26 @@ def test_a_filter_is_tested_and_sieves(remote: Any, frame: Any, table: pa.Table,
     assert kept.count() == sum(1 for key, *_ in ROWS if int(key[1:]) % 2 == 0)
 
 
+def test_answers_are_columns_and_functions_of_sql(remote: Any) -> None:
+    df = remote.createDataFrame([("ann", 1), ("zoe", 2)], "who string, n int")
+    df.createOrReplaceTempView("orders")
+    users = tamis.build({"id": ["ann"], "country": ["at"]}, key="id", group="country", fpr=1e-9)
+    hits = tamis.build(["zoe", "zoe"], kind="count-min")
+    asked = df.select(tamis.spark.udf(users)("who"), tamis.spark.udf(users, "groups")("who"))
+    assert [tuple(row) for row in asked.collect()] == [(True, ["at"]), (False, [])]
+    tamis.spark.register(remote, users)
+    tamis.spark.register(remote, hits, answer="estimate")
+    found = remote.sql("SELECT n, tamis_estimate(who) FROM orders WHERE NOT tamis_contains(who)").collect()
+    assert [tuple(row) for row in found] == [(2, 2)]
+
+
+def test_files_of_the_server_are_not_at_hand(frame: Any) -> None:
+    with pytest.raises(tamis.Error, match="by Spark Connect no file system of the server is at hand"):
+        tamis.spark.build(frame, key="key", path="hdfs:///a.tamis")
+    with pytest.raises(tamis.Error, match="by Spark Connect no file system of the server is at hand"):
+        tamis.spark.open("hdfs:///a.tamis")
+
+
 def test_a_row_without_a_key_is_said_in_words(remote: Any) -> None:
     df = remote.createDataFrame([("a",), (None,)], "key string")
     with pytest.raises(tamis.Error, match="key"):

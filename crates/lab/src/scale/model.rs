@@ -13,9 +13,15 @@ pub mod rates {
     /// Up to these bytes it does.
     pub const CACHE: u64 = 32 << 20;
     /// Nanoseconds of a core for a row that Spark reads and hands to Python, and what that does with it.
-    pub const SPARK_ROW: f64 = 1900.0;
-    /// Nanoseconds of a core for a change that is merged into its range.
-    pub const MERGE_CHANGE: f64 = 10.0;
+    pub const SPARK_ROW: f64 = 990.0;
+    /// Seconds in which Spark begins and ends: its driver and session, the first Python, code that is compiled.
+    pub const SPARK_START: f64 = 13.0;
+    /// Seconds in which its executors begin, where they are processes of their own.
+    pub const EXECUTORS: f64 = 4.0;
+    /// Nanoseconds of a core for a byte that a merge on Spark takes: from disks, through the JVM and Python.
+    pub const MERGE_BYTE: f64 = 17.0;
+    /// Bytes per second that Spark hands to the driver.
+    pub const FETCH_BYTES: f64 = 24.0e6;
     /// Bytes per second and core at which filters are ORed and sealed.
     pub const OR_BYTES: f64 = 2.0e9;
     /// Bytes per second and core that become base64, or bytes again.
@@ -40,7 +46,13 @@ const THREAD: u64 = 800_000;
 const PRIVATE: u64 = 8 << 20;
 
 /// Python, Arrow and the package in a task of Spark, before it holds anything.
-const PYTHON: u64 = 180 << 20;
+const PYTHON: u64 = 153 << 20;
+
+/// What it takes of memory for a byte of changes that it holds, and for a byte of a batch that it merges: both are
+/// handed on as parts of bytes, as Arrow's, and to the JVM. A batch has at most so many bytes.
+const OF_HELD: f64 = 2.6;
+const OF_BATCH: f64 = 4.3;
+const BATCH: f64 = (64u64 << 20) as f64;
 
 /// What a task of Spark holds of changes before it passes them on, and 12 bytes of each 16 as parts.
 const HELD: u64 = 128 << 20;
@@ -49,6 +61,9 @@ const CHANGE_MOVED: u64 = 12;
 
 /// Bytes of a part beside its content: a mark, a digest, the number of the range, a checksum.
 const PART: u64 = 28;
+
+/// A file is cut into as many partitions as there are cores, but into none smaller than this.
+const OPEN_COST: u64 = 4 << 20;
 
 /// Tasks whose parts Spark brings together at once, and the most partitions of ranges.
 const FAN_IN: u64 = 32;
@@ -186,7 +201,9 @@ pub fn ranges(job: &Job) -> u64 {
 
 /// The bytes that a task of Spark passes on, of this many rows; and what it holds at most.
 pub fn task_out(job: &Job, rows: f64) -> (f64, f64) {
-    let (ranges, all) = (ranges(job) as f64, rows * changes(job) as f64);
+    // The last range may be a part of one.
+    let ranges = (job.filter() as f64 / RANGE_BYTES as f64).max(1.0);
+    let all = rows * changes(job) as f64;
     // Lists take 16 bytes of a change while they are held, words 8 of a word.
     let words = job.filter() as f64;
     let held_of = |changes: f64| (CHANGE_HELD as f64 * changes).min(words.max(1.0));
@@ -199,31 +216,46 @@ pub fn task_out(job: &Job, rows: f64) -> (f64, f64) {
     (bytes, held.min(HELD as f64))
 }
 
-/// The merge of these changes in partitions of ranges, each by a task of this memory, and the way to the driver.
-fn last_merge(job: &Job, partitions: u64, changes: f64, memory: u64) -> Vec<Phase> {
+/// The merge of these bytes in partitions of ranges, each by a task of this memory, and the way to the driver.
+fn last_merge(job: &Job, partitions: u64, taken: u64, memory: u64) -> Vec<Phase> {
     let filter = job.filter();
-    let written = filter as f64 / partitions as f64 / job.disk as f64;
-    let seconds = rates::START + changes / partitions as f64 * rates::MERGE_CHANGE * NS + written;
+    let share = filter as f64 / partitions as f64;
+    let seconds = rates::START + taken as f64 / partitions as f64 * rates::MERGE_BYTE * NS;
     let to_driver = |phase| Phase { moved: filter, to: To::One, ..phase };
+    let fetched = share / rates::FETCH_BYTES + share / job.disk as f64;
     if filter <= AT_ONCE {
-        return vec![to_driver(phase("merge: the ranges, to the driver", partitions, seconds, memory))];
+        let merge = phase("merge: the ranges, to the driver", partitions, seconds + fetched, memory);
+        return vec![to_driver(merge)];
     }
     // Executors keep the ranges on their disks, and the driver fetches one partition after the other.
     let range = filter.min(RANGE_BYTES as u64);
-    let fetch = phase("fetch: the ranges, to the driver", partitions, rates::START + written, range);
+    let fetch = phase("fetch: the ranges, to the driver", partitions, rates::START + fetched, range);
     vec![
-        phase("merge: the ranges, to disks", partitions, seconds, memory),
+        phase("merge: the ranges, to disks", partitions, seconds + share / job.disk as f64, memory),
         Phase { serial: true, ..to_driver(fetch) },
     ]
+}
+
+/// The tasks that Spark makes of one file: for all cores, of at most 128 MiB each.
+fn spark_tasks(job: &Job) -> u64 {
+    let cores = job.machines.saturating_mul(job.cores).max(1);
+    let each = job.input().saturating_add(OPEN_COST).div_ceil(cores);
+    job.input().div_ceil(each.clamp(OPEN_COST, SPLIT)).max(1)
+}
+
+/// What Spark takes before the first task and after the last.
+fn spark_start(job: &Job) -> Phase {
+    let seconds = rates::SPARK_START + if job.machines > 1 { rates::EXECUTORS } else { 0.0 };
+    Phase { serial: true, ..phase("start: driver, executors, Python", 1, seconds, PYTHON) }
 }
 
 /// `tamis build --on` with parameters that are known: ranges of the file, merged in a tree.
 pub fn spark(job: &Job) -> Way {
     let filter = job.filter() as f64;
-    let tasks = job.input().div_ceil(SPLIT).max(1);
+    let tasks = spark_tasks(job);
     let rows = job.rows as f64 / tasks as f64;
     let (out, held) = task_out(job, rows);
-    let memory = PYTHON + (1.75 * held) as u64;
+    let memory = PYTHON + (OF_HELD * held) as u64;
     let all = job.rows as f64 * changes(job) as f64;
     let build = Phase {
         moved: (out * tasks as f64) as u64,
@@ -231,8 +263,11 @@ pub fn spark(job: &Job) -> Way {
     };
     let ranges = ranges(job) as f64;
     let range = (RANGE_BYTES as f64).min(filter);
-    let merger = PYTHON + (3.0 * range) as u64;
-    let mut phases = vec![build];
+    // The memory of a merge of what is taken for one range.
+    let merger = |taken: f64| PYTHON + (OF_BATCH * taken.min(BATCH)) as u64;
+    let shuffled = build.moved;
+    let mut taken = shuffled;
+    let mut phases = vec![spark_start(job), build];
     let mut blocks = 0.0;
     if tasks > 2 * FAN_IN {
         let partitions = tasks / FAN_IN;
@@ -242,15 +277,17 @@ pub fn spark(job: &Job) -> Way {
         let different = ranges * (1.0 - (-each / ranges).exp());
         let changes = all / partitions as f64;
         let moved = partitions as f64 * different * part_bytes(job, changes / different);
-        let seconds = rates::START + changes * rates::MERGE_CHANGE * NS;
+        let seconds = rates::START + taken as f64 / partitions as f64 * rates::MERGE_BYTE * NS;
         blocks = tasks as f64 * partitions as f64;
-        phases.push(Phase { moved: moved as u64, ..phase("merge: a tree", partitions, seconds, merger) });
+        taken = moved as u64;
+        let memory = merger(shuffled as f64 / (ranges * salts));
+        phases.push(Phase { moved: taken, ..phase("merge: a tree", partitions, seconds, memory) });
     }
-    let partitions = (ranges as u64).clamp(1, MOST_PARTITIONS);
+    let partitions = (job.filter() / RANGE_BYTES as u64).clamp(1, MOST_PARTITIONS);
     let share = filter / partitions as f64;
-    phases.extend(last_merge(job, partitions, all, merger));
+    let merger = merger(taken as f64 / (filter / RANGE_BYTES as f64).max(1.0));
+    phases.extend(last_merge(job, partitions, taken, merger));
     let driver = (512u64 << 20) + (3.0 * share) as u64;
-    let shuffled = phases[0].moved as f64;
     Way {
         name: "Spark",
         command: "tamis build, on executors",
@@ -278,7 +315,7 @@ pub fn spark(job: &Job) -> Way {
                 "blocks of a shuffle, of which each is a file range to open",
                 blocks,
                 // As many as leave a block 4 KiB at least, or a hundred million, whichever is more.
-                (shuffled / 4096.0).max(1e8),
+                (shuffled as f64 / 4096.0).max(1e8),
                 Unit::Count,
                 "larger partitions (spark.sql.files.maxPartitionBytes)",
             ),

@@ -77,6 +77,23 @@ fn the_bytes_of_the_model_are_those_of_the_code_at_two_sizes_and_more() {
     }
 }
 
+/// Runs of docs/scale.md on two cores: keys, tasks, bytes that went into the shuffle, MiB of a task's Python.
+#[test]
+fn tasks_bytes_and_memory_on_spark_are_those_of_runs() {
+    for (keys, tasks, bytes, memory) in [
+        (1_000_000, 2, 2_525_200.0, 156.0),
+        (10_000_000, 2, 25_248_656.0, 256.0),
+        (30_000_000, 4, 151_490_784.0, 407.0),
+        (100_000_000, 12, 1_481_365_536.0, 468.0),
+    ] {
+        let way = model::spark(&Job { row_bytes: 16, machines: 1, cores: 2, ..job(keys, Kind::Blocked) });
+        let build = way.phases.iter().find(|phase| phase.name.starts_with("build")).unwrap();
+        assert_eq!(build.tasks, tasks);
+        within(bytes, build.moved as f64, 0.1, "bytes that tasks send");
+        within(memory, way.task() as f64 / (1 << 20) as f64, 0.1, "memory of a task");
+    }
+}
+
 /// Two tasks that change little of a large filter: what they come to is no larger than both.
 #[test]
 fn a_merge_of_few_changes_stays_a_list() {

@@ -12,7 +12,8 @@ from typing import Any, Optional, Union
 import tamis
 from tamis import Params, Sketch, _tamis
 from tamis._sketch import HashKey, make_known, params_as_json, warned_of_build
-from tamis.spark import _tasks
+from tamis.spark import _answers, _tasks
+from tamis.spark._files import is_elsewhere, save
 from tamis.spark._session import active, explained, is_connect, session_of, ship, sketch_of, temporary_file
 from tamis.spark._tasks import PARTS, Shipped
 
@@ -184,8 +185,8 @@ def build(
     with the same rows and options, however Spark splits them.
 
     The options are those of `tamis.build`, except for `heavy` and `conservative`, which depend on the order of rows, and
-    `threads`, which Spark decides. The file is written to `path` on the driver's machine, or to a
-    temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3 or polynomial) change ranges
+    `threads`, which Spark decides. The file is written to `path` on the driver's machine, or where Hadoop has a file system
+    for its scheme (``hdfs://``, ``s3a://``), or to a temporary place. Rows that are not counted first (`params`, or more than 2²⁴ keys, or murmur3 or polynomial) change ranges
     of the file of `range_bytes` each, which executors bring together: neither they nor the driver hold all of a
     large filter.
 
@@ -195,7 +196,11 @@ def build(
     """
     given = {name: value for name, value in locals().items() if name not in ("df", "params", "path", "range_bytes")}
     options = {**given, "hash_key": make_known(hash_key), "params": params_as_json(params)}
-    sketch, _ = build_source(_table(df), options, path, range_bytes)
+    table = _table(df)
+    elsewhere = is_elsewhere(path, table.spark)
+    sketch, _ = build_source(table, options, None if elsewhere else path, range_bytes)
+    if elsewhere and path is not None:
+        save(sketch, path, table.spark)
     return warned_of_build(sketch, {**options, "params": params})
 
 
@@ -566,9 +571,9 @@ def with_codes(
 ) -> Any:
     """The rows with a code each: 1 where the key may be in the set, 0 where it is not, 2 where there is no key."""
     spark = session_of(df)
-    _tasks.Contains.refuse(sketch._file, group, bad_rows, partial)
+    _answers.Contains.refuse(sketch._file, group, bad_rows, partial)
     columns = _key_columns(df, sketch._file, key, names)
-    task = _tasks.Contains(sent or ship(spark, sketch), group, bad_rows, marked, partial)
+    task = _answers.Contains(sent or ship(spark, sketch), group, bad_rows, marked, partial)
     return _with_column(df, CODE, task, columns, "tinyint")
 
 
@@ -597,9 +602,9 @@ def estimates(
     df: Any, sketch: Sketch, key: Fields, group: Union[str, bytes, int, None], bad_rows: str, sent: Shipped
 ) -> Any:
     """The rows with a column of estimates."""
-    _tasks.Estimates.refuse(sketch._file, group, bad_rows)
+    _answers.Estimates.refuse(sketch._file, group, bad_rows)
     columns = _key_columns(df, sketch._file, key)
-    task = _tasks.Estimates(sent, group, bad_rows)
+    task = _answers.Estimates(sent, group, bad_rows)
     return _with_column(df, "estimate", task, columns, "long")
 
 
@@ -609,7 +614,7 @@ def _with_column(df: Any, name: str, task: Any, columns: list[Any], returns: str
     from pyspark.sql.types import ByteType, LongType, StructType
 
     if hasattr(F, "arrow_udf"):
-        return df.withColumn(name, _arrow_udf(task, returns)(*columns))
+        return df.withColumn(name, arrow_udf(task, returns)(*columns))
     # Before Spark 4.1 a user function takes pandas' series, to which integers with a null are floats. Whole batches
     # are Arrow there too; their columns have plain names meanwhile, since Spark takes these names apart.
     others = df.drop(name) if name in df.columns else df
@@ -617,7 +622,7 @@ def _with_column(df: Any, name: str, task: Any, columns: list[Any], returns: str
     plain = asked.toDF(*(f"c{at}" for at in range(len(asked.columns))))
     kept = StructType(plain.schema.fields[: len(others.columns)])
     schema = kept.add(name, {"tinyint": ByteType(), "long": LongType()}[returns])
-    made = plain.mapInArrow(_function(_tasks.Beside(task, name, len(columns))), schema)
+    made = plain.mapInArrow(_function(_answers.Beside(task, name, len(columns))), schema)
     return made.toDF(*others.columns, name)
 
 
@@ -626,11 +631,11 @@ def _named(names: _tasks.Named, number: Any) -> Any:
     from pyspark.sql import functions as F
 
     if hasattr(F, "arrow_udf"):
-        return _arrow_udf(names, "string")(number)
+        return arrow_udf(names, "string")(number)
     return F.udf(names.one, "string")(number)
 
 
-def _arrow_udf(task: Any, returns: str) -> Any:
+def arrow_udf(task: Any, returns: str) -> Any:
     """A user function on Arrow arrays."""
     import pyarrow as pa
     from pyspark.sql import functions as F

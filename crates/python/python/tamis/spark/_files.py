@@ -4,12 +4,79 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import tamis
 from tamis import Sketch, _tamis
-from tamis.spark._session import temporary_file
+from tamis._sketch import HashKey, hashed_with, make_known
+from tamis.spark._session import active, explained, is_connect, sketch_of, temporary_file
 from tamis.spark._store import Store
+
+
+def open(path: Union[str, os.PathLike[str]], spark: Any = None, *, hash_key: HashKey = None) -> Sketch:
+    """Opens a file of tamis in any file system that Hadoop has (``hdfs://``, ``s3a://``). A path means what it means to
+    Spark: one without a scheme is of Hadoop's default file system. A file that is not on this machine is copied to a
+    temporary place.
+
+    >>> import tamis.spark                                                    # doctest: +SKIP
+    >>> users = tamis.spark.open("hdfs:///sets/users.tamis")                  # doctest: +SKIP
+    """
+    check = make_known(hash_key)
+    with explained():
+        store = _store_of(active() if spark is None else spark)
+        return hashed_with(check, _opened(store, os.fspath(path)))
+
+
+def save(sketch: Sketch, path: Union[str, os.PathLike[str]], spark: Any = None) -> None:
+    """Saves a sketch in any file system that Hadoop has, where it appears whole: `open` has what a path means.
+
+    >>> import tamis.spark                                                    # doctest: +SKIP
+    >>> tamis.spark.save(users, "s3a://sets/users.tamis")                     # doctest: +SKIP
+    """
+    sketch_of(sketch)
+    with explained():
+        store = _store_of(active() if spark is None else spark)
+        name = store.check(os.fspath(path))
+        here = store.local(store.path(name))
+        if here is not None:
+            sketch.save(here)
+            return
+        copy = _copy()
+        try:
+            sketch.save(copy)
+            store.put(copy, name)
+        finally:
+            if os.path.exists(copy):
+                os.unlink(copy)
+
+
+def is_elsewhere(path: Union[str, os.PathLike[str], None], spark: Any) -> bool:
+    """Whether an output is one of Hadoop's, by its scheme; refuses one that cannot be written, before the work."""
+    if path is None or "://" not in os.fspath(path):
+        return False
+    with explained():
+        _store_of(spark).check(os.fspath(path))
+    return True
+
+
+def _store_of(spark: Any) -> Store:
+    if is_connect(spark):
+        raise tamis.Error(
+            "by Spark Connect no file system of the server is at hand: open and save files of this machine (tamis.open, "
+            "Sketch.save)"
+        )
+    return Store.of(spark)
+
+
+def _opened(store: Store, name: str) -> Sketch:
+    """A file of tamis: the file itself where it is on this machine, else a copy that nothing has a name for."""
+    copy = _copy()
+    place = store.get(name, copy)
+    return Sketch(_tamis.take_over(place)) if place == copy else tamis.open(place)
+
+
+def _copy() -> str:
+    return temporary_file(f"copy-{os.urandom(8).hex()}.tamis")
 
 
 class Folder:
@@ -33,11 +100,8 @@ class Folder:
         return sorted(status.getPath().getName() for status in self._system.listStatus(self._root))
 
     def open(self, name: str) -> Sketch:
-        """A file of tamis: the file itself where it is on this machine, else a copy that nothing has a name for."""
-        if self.local is not None:
-            return tamis.open(os.path.join(self.local, name))
-        copy = temporary_file(f"copy-{os.urandom(8).hex()}.tamis")
-        return Sketch(_tamis.take_over(self._store.get(self._there(name), copy)))
+        """A file of tamis."""
+        return _opened(self._store, self._there(name))
 
     def put(self, name: str, source: str) -> None:
         """Takes a file of this machine: it has its name when all of it is there."""

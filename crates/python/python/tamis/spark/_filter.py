@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 
 import tamis
 from tamis import Sketch
-from tamis.spark import _batch, _tasks
+from tamis.spark import _answers, _batch, _tasks
 from tamis.spark._batch import Source
 from tamis.spark._session import ship
 
@@ -31,7 +31,7 @@ def filter_source(
     key."""
     from pyspark.sql import Observation
 
-    _tasks.Contains.refuse(sketch._file, group, options["bad_rows"], partial)
+    _answers.Contains.refuse(sketch._file, group, options["bad_rows"], partial)
     text = source.text or {"format": "parquet"}
     # Whether lines are written as they are. Delimited text has its own delimiter, unless CSV is asked for.
     raw = form in (None, text["format"]) and not (form == "csv" and text["delimiter"] != ord(","))

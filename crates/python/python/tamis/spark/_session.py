@@ -6,10 +6,13 @@ import atexit
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any, Optional
 
 import tamis
@@ -21,8 +24,15 @@ from tamis.spark._tasks import Shipped, in_a_row
 OLDEST = (3, 5)
 
 _SHIP = (
-    "an executor has no package tamis, or no pyarrow: install the wheel on every worker, or ship a packed environment "
-    "(spark-submit --archives env.tar.gz#env, with PYSPARK_PYTHON=./env/bin/python; docs/spark.md shows how)"
+    "the Python of an executor has no package tamis, or no pyarrow, or is of another version than this one. Executors on "
+    f"this machine take this environment if PYSPARK_PYTHON={sys.executable} is set before the session starts. On others, "
+    "install the wheel on every worker, or ship a packed environment (spark-submit --archives env.tar.gz#env, with "
+    "PYSPARK_PYTHON=./env/bin/python; docs/spark.md shows how)"
+)
+
+# What Spark says where it is so.
+_LACKS = re.compile(
+    r"No module named '?(tamis|pyarrow)\b|PyArrow >= \S+ must be installed|PYTHON_VERSION_MISMATCH", re.IGNORECASE
 )
 
 
@@ -50,8 +60,13 @@ def session_of(df: Any) -> Any:
         if found == "pyspark":
             raise tamis.Error(f"this Spark is too old: {OLDEST[0]}.{OLDEST[1]} or later is needed")
         raise TypeError(f"a Spark DataFrame is needed, not one of {found}: tamis.build takes others")
-    spark = df.sparkSession
+    return usable(df.sparkSession)
+
+
+def usable(spark: Any) -> Any:
+    """The same session, where it can serve."""
     check_version(spark.version)
+    refuse_other_python(spark)
     return spark
 
 
@@ -62,11 +77,44 @@ def check_version(version: str) -> None:
         raise tamis.Error(f"this is Spark {version}: tamis needs {OLDEST[0]}.{OLDEST[1]} or later")
 
 
+def refuse_other_python(spark: Any) -> None:
+    """Refuses tasks on this machine by a Python without the package, which is what an environment that is not activated
+    comes to: Spark takes python3. A question would fail later, and a column of answers not before it is computed."""
+    if is_connect(spark) or not spark.sparkContext.master.startswith("local"):
+        return
+    python = spark.sparkContext.pythonExec
+    found = shutil.which(python)
+    if found is None or os.path.dirname(os.path.abspath(found)) == os.path.dirname(sys.executable):
+        return
+    if spark.sparkContext.getConf().get("spark.executorEnv.PYTHONPATH") is not None:
+        return  # packages may lie there
+    missing = _missing_in(found)
+    if missing is not None:
+        raise tamis.Error(
+            f"the tasks of this session run by {python}, which is {found} and has no package {missing}: set "
+            f"PYSPARK_PYTHON={sys.executable} before the session starts, or activate the environment"
+        )
+
+
+@lru_cache(maxsize=None)
+def _missing_in(python: str) -> Optional[str]:
+    """The package that a Python of this machine lacks; none where it does not tell."""
+    try:
+        tried = subprocess.run(
+            [python, "-c", "import tamis, pyarrow"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    missing = re.search(r"No module named '(tamis|pyarrow)'", tried.stderr)
+    return missing[1] if tried.returncode and missing else None
+
+
 def active() -> Any:
     """The session that there is, or a new one."""
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.getOrCreate()
+    # One of Connect is not found by getOrCreate, which asks for its address.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 @contextmanager
@@ -126,7 +174,7 @@ def sketch_of(sketch: Any) -> Sketch:
 
 
 def _said(text: str) -> Any:
-    if re.search(r"No module named '?(tamis|pyarrow)\b", text):
+    if _LACKS.search(text):
         return _SHIP
     found = _OF_TAMIS.findall(text)
     if not found:

@@ -19,6 +19,7 @@ from typing import Any, Callable, Optional, Union
 import tamis
 from tamis import Sketch, _tamis
 from tamis._sketch import HashKey, make_known, params_as_json
+from tamis.spark._answers import Contains, Estimates
 from tamis.spark._batch import (
     Fields,
     Source,
@@ -34,7 +35,7 @@ from tamis.spark._batch import (
 )
 from tamis.spark._files import Folder
 from tamis.spark._session import active, classic_session_of, explained, temporary_file
-from tamis.spark._tasks import Carried, Contains, Estimates
+from tamis.spark._tasks import Carried
 
 _NAME = re.compile(r"(?:sketch|empty)-([0-9a-f]{12})-(\d{12})(?:\.tamis)?")
 

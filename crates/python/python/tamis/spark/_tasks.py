@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
@@ -22,9 +22,6 @@ KEYS_HELD = 32 << 20
 
 # Bytes of rows that are handed over together.
 _BATCH = 32 << 20
-
-# The largest number of Spark, which has none without a sign.
-_MOST_LONG = pa.scalar((1 << 63) - 1, pa.uint64())
 
 _MARK = "\ufeff".encode()
 
@@ -281,11 +278,14 @@ class Shipped:
 
         path = SparkFiles.get(self.name)
         if path not in _opened:
-            _opened.clear()
+            if len(_opened) == _MOST_OPENED:
+                del _opened[next(iter(_opened))]
             _opened[path] = _tamis.open(path)
         return _opened[path]
 
 
+# Files that are mapped at once: a query may ask several in turn.
+_MOST_OPENED = 8
 _opened: dict[str, _tamis.File] = {}
 
 
@@ -392,65 +392,6 @@ class AnswerRows(Rows):
             yield pa.RecordBatch.from_arrays(columns, names=["text", "queries", "skipped"])
 
 
-class Contains(Task):
-    """Whether keys may be in a set: 1, 0, or 2 where there is no key."""
-
-    def __init__(
-        self, file: Shipped, group: Any, bad_rows: str, marked: bool = False, partial: bool = False
-    ) -> None:
-        super().__init__(marked)
-        self.file, self.group, self.bad_rows, self.partial = file, group, bad_rows, partial
-
-    def __call__(self, *columns: pa.Array) -> pa.Array:
-        self.check()
-        try:
-            return self.answers(self.file.open(), _keys(columns), self.group, self.bad_rows, self.partial)
-        except tamis.Error as error:
-            text = marked(error) if self.marked else str(error)
-            raise tamis.Error(in_a_row(text)) from None
-
-    @staticmethod
-    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str, partial: bool) -> pa.Array:
-        """What is said of keys."""
-        return pa.array(file.codes(keys, group, bad_rows, partial))
-
-    @classmethod
-    def refuse(cls, file: _tamis.File, group: Any, bad_rows: str, partial: bool = False) -> None:
-        """Refuses what cannot be asked, before any row is: asks of no key."""
-        cls.answers(file, _keys([pa.array([], pa.string())] * file.parts), group, bad_rows, partial)
-
-
-class Beside(Task):
-    """Another column beside those of a batch, made of its last ones, which are left out."""
-
-    def __init__(self, task: Contains, name: str, columns: int) -> None:
-        super().__init__(task.marked)
-        self.task, self.name, self.columns = task, name, columns
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kept = batch.num_columns - self.columns
-            made = self.task(*batch.columns[kept:])
-            names = [*batch.schema.names[:kept], self.name]
-            yield pa.RecordBatch.from_arrays([*batch.columns[:kept], made], names=names)
-
-
-class Estimates(Contains):
-    """What keys count for at most; a counter of 64 bits that is full has the largest number that Spark knows."""
-
-    @staticmethod
-    def answers(file: _tamis.File, keys: Any, group: Any, bad_rows: str, partial: bool) -> pa.Array:
-        """The estimates: counts have no records."""
-        found = file.estimate(keys, group, bad_rows, 1)
-        return pc.min_element_wise(pa.array(found), _MOST_LONG).cast(pa.int64())
-
-
 def in_a_row(text: str) -> str:
     """What is wrong with a row, without its number: rows are counted in pieces of the table, which nobody knows."""
     return re.sub(r"^row \d+ \(counted from 0\): ", "a row: ", text)
-
-
-def _keys(columns: Sequence[pa.Array]) -> Any:
-    if len(columns) == 1:
-        return columns[0]
-    return pa.table(columns, names=[""] * len(columns))  # without names: the parts of keys
