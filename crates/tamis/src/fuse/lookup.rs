@@ -6,8 +6,11 @@ use crate::arch::cpu::{Vectored, prefetch};
 use core::hint::black_box;
 use core::marker::PhantomData;
 
-/// Keys that are placed together.
+/// Keys that are placed together, in a table that is close.
 const KEYS: usize = 32;
+
+/// How many keys ahead the slots of a key are asked for, in one that is not.
+const AHEAD: usize = 16;
 
 /// Bytes of a table that a processor core keeps close by itself. Its own look ahead is enough
 /// there, and asking costs more than it gains.
@@ -166,16 +169,20 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for C
 
     #[inline(always)]
     fn run(self) {
+        if self.table.size() <= CLOSE { self.run_close() } else { self.run_far() }
+    }
+}
+
+impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S, H, F> {
+    /// While the slots of some keys are read, those of the next are found.
+    #[inline(always)]
+    fn run_close(self) {
         let Contains { table, placer, width, hashes, mut found, .. } = self;
         let mut hashes = hashes.fuse(); // asked once more after the last
-        let far = table.size() > CLOSE;
         let (mut now, mut next) = (Places::<S>::none(), Places::<S>::none());
         let (mut now, mut next) = (&mut now, &mut next);
         loop {
             next.fill(&placer, &mut hashes);
-            if far {
-                next.slots.iter().flatten().for_each(|slot| table.ask(slot.get()));
-            }
             for i in 0..now.keys {
                 let [first, second, third] = now.slots.each_ref().map(|slots| table.at(slots[i].get()));
                 found((first ^ second ^ third ^ u64::from(now.fingerprints[i])) & mask(width) == 0);
@@ -184,6 +191,36 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for C
                 return;
             }
             core::mem::swap(&mut now, &mut next);
+        }
+    }
+
+    /// The slots of each key are asked for when it comes in, and read when some others have come in after it. One
+    /// key at a time: to ask for those of many in a row takes longer.
+    #[inline(always)]
+    fn run_far(self) {
+        let Contains { table, placer, width, hashes, mut found, .. } = self;
+        let mut hashes = hashes.fuse().map(|hash| {
+            let place = placer.place_hash(hash);
+            place.0.iter().for_each(|&slot| table.ask(slot));
+            place
+        });
+        let mut ring = [([0; 3], 0); AHEAD];
+        let mut waiting = 0;
+        for (place, asked) in ring.iter_mut().zip(&mut hashes) {
+            *place = asked;
+            waiting += 1;
+        }
+        for oldest in (0..AHEAD).cycle() {
+            if waiting == 0 {
+                return;
+            }
+            let ([first, second, third], fingerprint) = ring[oldest];
+            match hashes.next() {
+                Some(asked) => ring[oldest] = asked,
+                None => waiting -= 1,
+            }
+            let sum = table.at(first) ^ table.at(second) ^ table.at(third);
+            found((sum ^ fingerprint) & mask(width) == 0);
         }
     }
 }
