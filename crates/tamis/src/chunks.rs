@@ -1,5 +1,4 @@
-//! Slices as slices of arrays: what `slice::as_chunks` gives since Rust 1.88, for the older compilers
-//! on which this library builds.
+//! Slices as slices of arrays.
 
 use bytemuck::Pod;
 
@@ -17,6 +16,17 @@ pub(crate) fn chunks_mut<T: Pod, const N: usize>(items: &mut [T]) -> &mut [[T; N
     bytemuck::cast_slice_mut(&mut items[..whole])
 }
 
+/// Exactly `N` items: these, where there are as many; else they are put in `room`, and zeros follow them.
+#[inline(always)]
+pub(crate) fn padded<'a, const N: usize>(items: &'a [u64], room: &'a mut [u64; N]) -> &'a [u64; N] {
+    if let Ok(items) = items.try_into() {
+        return items;
+    }
+    *room = [0; N];
+    room[..items.len()].copy_from_slice(items);
+    room
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +39,12 @@ mod tests {
         chunks_mut::<_, 4>(&mut items)[1][0] = 40;
         assert_eq!(items[4], 40);
         assert_eq!(chunks_mut::<_, 11>(&mut items).len(), 0);
+    }
+
+    #[test]
+    fn zeros_follow_items_that_are_too_few() {
+        for (items, all) in [(&[][..], [0; 3]), (&[7, 8][..], [7, 8, 0]), (&[7, 8, 9][..], [7, 8, 9])] {
+            assert_eq!(padded(items, &mut [1; 3]), &all);
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::sizing::MOST_BITS;
 
 mod counts;
 mod foreign;
+pub(crate) mod halves;
 mod polynomial;
 mod secret;
 

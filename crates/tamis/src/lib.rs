@@ -131,7 +131,7 @@
 //! | `serde` | recipes and parameters ([`key`], [`params`], [`sketch`]), which are described in JSON; with `std` also [`Filter`], [`Counter`] and [`format`](mod@format) |
 //! | `file` | [`File`], `save` and `open`, and the writer of whole files ([`whole`]); needs both others |
 //!
-//! The library compiles with Rust 1.85 and later.
+//! The library compiles with Rust 1.89 and later.
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Files alone use some of what sketches offer to the rest of the crate.
 #![cfg_attr(not(feature = "file"), allow(dead_code, unused_imports))]

@@ -24,26 +24,180 @@ pub trait Vectored {
     fn run(self) -> Self::Output;
 }
 
+/// The vectors that a processor has, from none up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+enum Level {
+    Plain,
+    Avx2,
+    Avx512,
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+impl Level {
+    /// That of this processor.
+    #[inline]
+    fn here() -> Level {
+        use std::is_x86_feature_detected as has;
+        let level = if !(has!("avx2") && has!("bmi1") && has!("bmi2") && has!("popcnt")) {
+            Level::Plain
+        } else if !(has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl")) {
+            Level::Avx2
+        } else {
+            Level::Avx512
+        };
+        #[cfg(test)]
+        let level = level.min(tests::MOST.get());
+        level
+    }
+}
+
 /// Runs the work with the widest vectors there are, found at run time.
 #[inline]
 pub fn vectored<V: Vectored>(work: V) -> V::Output {
     // Without the standard library there is no way to ask the processor.
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     {
-        /// # Safety
-        /// The processor must have these features.
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-        unsafe fn with_avx2<V: Vectored>(work: V) -> V::Output {
+        fn with_avx2<V: Vectored>(work: V) -> V::Output {
             work.run()
         }
-        let detected = std::is_x86_feature_detected!("avx2")
-            && std::is_x86_feature_detected!("bmi1")
-            && std::is_x86_feature_detected!("bmi2")
-            && std::is_x86_feature_detected!("popcnt");
-        if detected {
-            // SAFETY: the features were just detected.
-            return unsafe { with_avx2(work) };
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]
+        fn with_avx512<V: Vectored>(work: V) -> V::Output {
+            work.run()
+        }
+        match Level::here() {
+            // SAFETY: this processor has these vectors.
+            Level::Avx512 => return unsafe { with_avx512(work) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { with_avx2(work) },
+            Level::Plain => {}
         }
     }
     work.run()
+}
+
+#[cfg(all(test, target_arch = "x86_64", feature = "std"))]
+mod tests {
+    use super::{Level, Vectored, vectored};
+    use crate::blocked::Blocked;
+    use crate::bloom::Bloom;
+    use crate::counting::Counting;
+    use crate::fuse::Fuse;
+    use crate::testing::hashes;
+    use std::cell::Cell;
+
+    std::thread_local! {
+        /// The widest vectors that tests of this thread use.
+        pub(super) static MOST: Cell<Level> = const { Cell::new(Level::Avx512) };
+    }
+
+    /// What this gives, which must be the same with all vectors that this processor has.
+    fn at_all_levels<T: PartialEq + std::fmt::Debug>(work: impl Fn() -> T) -> T {
+        let [plain, avx2, avx512] = [Level::Plain, Level::Avx2, Level::Avx512].map(|level| {
+            MOST.set(level);
+            work()
+        });
+        assert!(plain == avx2 && avx2 == avx512, "vectors differ");
+        plain
+    }
+
+    /// Numbers of keys around those that are taken together, and thousands, of which most or few are found.
+    fn sets() -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
+        [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 5000].into_iter().flat_map(|count| {
+            let keys = hashes(0, count);
+            let strangers = hashes(1 << 40, count);
+            let most = [&keys[..], &strangers[..count / 8]].concat();
+            [(keys.clone(), most), (keys, strangers)]
+        })
+    }
+
+    fn all(probes: &[u64], contains: impl Fn(&[u64], &mut [bool])) -> Vec<bool> {
+        let mut found = vec![false; probes.len()];
+        contains(probes, &mut found);
+        found
+    }
+
+    struct Sum<'a>(&'a [u64]);
+
+    impl Vectored for Sum<'_> {
+        type Output = u64;
+
+        #[inline(always)]
+        fn run(self) -> u64 {
+            self.0.iter().fold(0, |sum, number| sum.wrapping_add(number.wrapping_mul(3)))
+        }
+    }
+
+    #[test]
+    fn work_gives_the_same_with_all_vectors() {
+        let numbers = hashes(3, 1001);
+        assert_eq!(at_all_levels(|| vectored(Sum(&numbers))), Sum(&numbers).run());
+    }
+
+    #[test]
+    fn blocked_filters_are_the_same_with_all_vectors() {
+        for (keys, probes) in sets() {
+            for k in [1, 2, 4, 8, 16, 32] {
+                let (words, found) = at_all_levels(|| {
+                    let mut filter = Blocked::zeroed(97, k).unwrap();
+                    filter.insert_hashes(&keys);
+                    let found = all(&probes, |hashes, found| filter.contains_hashes(hashes, found));
+                    (filter.into_words().to_vec(), found)
+                });
+                let mut filter = Blocked::zeroed(97, k).unwrap();
+                keys.iter().for_each(|&hash| filter.insert_hash(hash));
+                assert_eq!(filter.words(), words);
+                assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+            }
+        }
+    }
+
+    #[test]
+    fn counting_filters_are_the_same_with_all_vectors() {
+        for (keys, probes) in sets() {
+            let (words, found) = at_all_levels(|| {
+                let mut filter = Counting::zeroed(97, 8).unwrap();
+                filter.insert_hashes(&keys);
+                filter.remove_hashes(&keys[..keys.len() / 3]);
+                let found = all(&probes, |hashes, found| filter.contains_hashes(hashes, found));
+                (filter.into_words().to_vec(), found)
+            });
+            let mut filter = Counting::zeroed(97, 8).unwrap();
+            keys.iter().for_each(|&hash| filter.insert_hash(hash));
+            keys[..keys.len() / 3].iter().for_each(|&hash| assert!(filter.remove_hash(hash)));
+            assert_eq!(filter.words(), words);
+            assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+        }
+    }
+
+    #[test]
+    fn bloom_filters_are_the_same_with_all_vectors() {
+        for (keys, probes) in sets() {
+            for (bits, k) in [(1, 1), (50_000, 1), (50_001, 7), (77_777, 20)] {
+                let (words, found) = at_all_levels(|| {
+                    let mut filter = Bloom::zeroed(bits, k).unwrap();
+                    filter.insert_hashes(&keys);
+                    let found = all(&probes, |hashes, found| filter.contains_hashes(hashes, found));
+                    (filter.into_words().to_vec(), found)
+                });
+                let mut filter = Bloom::zeroed(bits, k).unwrap();
+                keys.iter().for_each(|&hash| filter.insert_hash(hash));
+                assert_eq!(filter.words(), words);
+                assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+            }
+        }
+    }
+
+    #[test]
+    fn fuse_filters_answer_the_same_with_all_vectors() {
+        for (mut keys, probes) in sets() {
+            for width in [1, 7, 8, 12, 16, 25, 26, 32] {
+                let filter = Fuse::build(&mut keys, width).unwrap();
+                let found =
+                    at_all_levels(|| all(&probes, |hashes, found| filter.contains_hashes(hashes, found)));
+                assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+            }
+        }
+    }
 }

@@ -287,12 +287,11 @@ impl<const K: usize> Vectored for InsertFresh<'_, K> {
 
     #[inline(always)]
     fn run(self) -> u64 {
-        let count = self.lines.len() as u64;
         let mut added = 0;
         let mut fresh = self.fresh.iter_mut();
         let mut ahead = Ahead::new(self.hashes.iter().copied(), self.lines);
-        while let (Some(hash), Some(fresh)) = (ahead.next(self.lines), fresh.next()) {
-            let line = &mut self.lines[line_of(hash, count)];
+        while let (Some((hash, line)), Some(fresh)) = (ahead.next(self.lines), fresh.next()) {
+            let line = &mut self.lines[line];
             let mask = mask::<K>(hash);
             *fresh &= !covers(line, &mask);
             if *fresh {

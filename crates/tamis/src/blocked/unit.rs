@@ -40,6 +40,8 @@ pub(crate) fn units_in<U: Unit>(kind: Kind, words: usize, hashes: u32) -> Result
 pub(crate) struct Ahead<H> {
     hashes: H,
     ring: [u64; AHEAD],
+    /// The units of these.
+    units: [usize; AHEAD],
     /// The place of the oldest.
     oldest: usize,
     /// How many are on their way.
@@ -49,25 +51,23 @@ pub(crate) struct Ahead<H> {
 impl<H: Iterator<Item = u64>> Ahead<H> {
     #[inline(always)]
     pub(crate) fn new<U: Unit>(mut hashes: H, units: &[U]) -> Self {
-        let mut ring = [0; AHEAD];
+        let (mut ring, mut asked) = ([0; AHEAD], [0; AHEAD]);
         let mut waiting = 0;
         while waiting < AHEAD {
             let Some(hash) = hashes.next() else { break };
-            U::ask(units, line_of(hash, units.len() as u64));
-            ring[waiting] = hash;
+            (ring[waiting], asked[waiting]) = (hash, ask(hash, units));
             waiting += 1;
         }
-        Ahead { hashes, ring, oldest: 0, waiting }
+        Ahead { hashes, ring, units: asked, oldest: 0, waiting }
     }
 
-    /// The oldest, and another comes in.
+    /// The oldest with the number of its unit, and another comes in.
     #[inline(always)]
-    pub(crate) fn next<U: Unit>(&mut self, units: &[U]) -> Option<u64> {
-        let oldest = self.ring[self.oldest];
+    pub(crate) fn next<U: Unit>(&mut self, units: &[U]) -> Option<(u64, usize)> {
+        let oldest = (self.ring[self.oldest], self.units[self.oldest]);
         match self.hashes.next() {
             Some(hash) => {
-                U::ask(units, line_of(hash, units.len() as u64));
-                self.ring[self.oldest] = hash;
+                (self.ring[self.oldest], self.units[self.oldest]) = (hash, ask(hash, units));
             }
             None if self.waiting == 0 => return None,
             None => self.waiting -= 1,
@@ -75,6 +75,14 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
         self.oldest = (self.oldest + 1) % AHEAD;
         Some(oldest)
     }
+}
+
+/// Asks for the unit of a hash.
+#[inline(always)]
+fn ask<U: Unit>(hash: u64, units: &[U]) -> usize {
+    let unit = line_of(hash, units.len() as u64);
+    U::ask(units, unit);
+    unit
 }
 
 /// Adds keys to units that were found for them already. Each key is the number of its unit and its hash;
@@ -112,10 +120,9 @@ impl<const K: usize, U: Unit, H: Iterator<Item = u64>> Vectored for Insert<'_, K
 
     #[inline(always)]
     fn run(self) {
-        let count = self.units.len() as u64;
         let mut ahead = Ahead::new(self.hashes, self.units);
-        while let Some(hash) = ahead.next(self.units) {
-            self.units[line_of(hash, count)].put(&mask::<K>(hash));
+        while let Some((hash, unit)) = ahead.next(self.units) {
+            self.units[unit].put(&mask::<K>(hash));
         }
     }
 }
@@ -132,10 +139,9 @@ impl<const K: usize, U: Unit, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored 
 
     #[inline(always)]
     fn run(mut self) {
-        let count = self.units.len() as u64;
         let mut ahead = Ahead::new(self.hashes, self.units);
-        while let Some(hash) = ahead.next(self.units) {
-            (self.found)(self.units[line_of(hash, count)].covers(&mask::<K>(hash)));
+        while let Some((hash, unit)) = ahead.next(self.units) {
+            (self.found)(self.units[unit].covers(&mask::<K>(hash)));
         }
     }
 }

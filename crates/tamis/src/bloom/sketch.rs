@@ -2,11 +2,14 @@
 
 use super::params::{self, MOST_HASHES};
 use super::ranges::{CACHED, Scratch, Touches};
+use crate::arch::cpu::{Vectored, vectored};
+use crate::chunks::padded;
 use crate::error::{Error, Result, ShapeFault};
-use crate::hash::{ByBytes, fold};
+use crate::hash::{ByBytes, fold, halves};
 use crate::memory::{Words, prefetch};
 use crate::real::power;
 use alloc::vec::Vec;
+use core::hint::black_box;
 
 const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
@@ -17,12 +20,32 @@ const AHEAD: usize = 32;
 /// Keys whose answers are sought together, probe by probe.
 const BATCH: usize = 1024;
 
+/// Keys whose positions are drawn together.
+const DRAWN: usize = 64;
+
 /// One of the positions of the key with this hash among this many bits.
 #[inline(always)]
 pub(crate) fn position(hash: u64, number: u32, bits: u64) -> u64 {
     let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
     let draw = fold(state, state ^ TWIST);
     ((u128::from(draw) * u128::from(bits)) >> 64) as u64
+}
+
+/// The same, put together from products of 32 bits: a loop over many keys becomes vectors with it.
+#[inline(always)]
+fn position_by_halves(hash: u64, number: u32, bits: u32) -> u32 {
+    let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
+    halves::scale(halves::fold(state, state ^ TWIST), bits)
+}
+
+/// One of the positions of each of these keys.
+#[inline(always)]
+fn draw<const N: usize>(hashes: &[u64; N], number: u32, bits: u32, drawn: &mut [u32; N]) {
+    for (position, &hash) in drawn.iter_mut().zip(hashes) {
+        *position = position_by_halves(hash, number, bits);
+    }
+    // They are read from memory, one by one: to take vectors apart costs more.
+    black_box(drawn);
 }
 
 /// The positions of the key with this hash among this many bits.
@@ -193,11 +216,13 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// In the cache, a probe costs less than to find out whether it is needed, unless most keys
     /// are not in the filter; the batch before tells.
     fn look_up(&self, hashes: &[u64], found: &mut [bool]) -> usize {
+        // That many bits fit in 32 bits.
         let cached = self.words.as_ref().len() < CACHED;
         let (mut all, mut most) = (0, false);
         for (hashes, found) in hashes.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
             if cached && most {
-                self.probe_fully(hashes, found);
+                let (words, bits, count) = (self.words.as_ref(), self.bits as u32, self.hashes);
+                vectored(ProbeFully { words, bits, count, hashes, found });
             } else {
                 self.probe(hashes, found);
             }
@@ -206,28 +231,6 @@ impl<W: AsRef<[u64]>> Bloom<W> {
             all += hits;
         }
         all
-    }
-
-    /// Looks up a batch of keys with all of their probes.
-    fn probe_fully(&self, hashes: &[u64], found: &mut [bool]) {
-        let words = self.words.as_ref();
-        let ask = |hash: u64, number: u32| {
-            let at = position(hash, number, self.bits);
-            prefetch(words, (at / 64) as usize);
-            at
-        };
-        for (hashes, found) in hashes.chunks(2 * AHEAD).zip(found.chunks_mut(2 * AHEAD)) {
-            let mut asked = [0; 2 * AHEAD];
-            asked.iter_mut().zip(hashes).for_each(|(at, &hash)| *at = ask(hash, 0));
-            found.fill(true);
-            for next in 1..=self.hashes {
-                for ((at, &hash), found) in asked.iter_mut().zip(hashes).zip(&mut *found) {
-                    // The one past the last is asked for in vain, and does no harm.
-                    let at = core::mem::replace(at, ask(hash, next));
-                    *found &= words[(at / 64) as usize] >> (at % 64) & 1 == 1;
-                }
-            }
-        }
     }
 
     /// Looks up a batch of keys.
@@ -462,8 +465,82 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
     }
 }
 
-/// Sets the bits of some keys, asking for words ahead of their use.
+/// Goes through the positions of keys in a filter that is in the cache: those of some keys, probe by probe. While
+/// those of one probe are in use, those of the next are drawn.
+#[inline(always)]
+fn visit(hashes: &[u64; DRAWN], bits: u32, count: u32, mut visit: impl FnMut(&[u32; DRAWN])) {
+    let (mut now, mut next) = ([0; DRAWN], [0; DRAWN]);
+    let (mut now, mut next) = (&mut now, &mut next);
+    draw(hashes, 0, bits, now);
+    for number in 1..=count {
+        if number < count {
+            draw(hashes, number, bits, next);
+        }
+        visit(now);
+        core::mem::swap(&mut now, &mut next);
+    }
+}
+
+/// Looks up keys with all of their probes, in a filter that is in the cache.
+struct ProbeFully<'a> {
+    words: &'a [u64],
+    bits: u32,
+    count: u32,
+    hashes: &'a [u64],
+    found: &'a mut [bool],
+}
+
+impl Vectored for ProbeFully<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (hashes, found) in self.hashes.chunks(DRAWN).zip(self.found.chunks_mut(DRAWN)) {
+            let mut all = [1; DRAWN];
+            visit(padded(hashes, &mut [0; DRAWN]), self.bits, self.count, |drawn| {
+                for (all, at) in all.iter_mut().zip(drawn) {
+                    *all &= self.words[(at / 64) as usize] >> (at % 64);
+                }
+            });
+            found.iter_mut().zip(all).for_each(|(found, all)| *found = all & 1 == 1);
+        }
+    }
+}
+
+/// Sets the bits of keys, in a filter that is in the cache.
+struct SetCached<'a> {
+    words: &'a mut [u64],
+    bits: u32,
+    count: u32,
+    hashes: &'a [u64],
+}
+
+impl Vectored for SetCached<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for hashes in self.hashes.chunks(DRAWN) {
+            visit(padded(hashes, &mut [0; DRAWN]), self.bits, self.count, |drawn| {
+                for at in &drawn[..hashes.len()] {
+                    self.words[(at / 64) as usize] |= 1 << (at % 64);
+                }
+            });
+        }
+    }
+}
+
+/// Sets the bits of some keys.
 fn set_all(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
+    if words.len() < CACHED {
+        vectored(SetCached { words, bits: bits as u32, count, hashes });
+    } else {
+        set_ahead(words, hashes, bits, count);
+    }
+}
+
+/// The same, asking for words ahead of their use.
+fn set_ahead(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
     let Some(&first) = hashes.first() else { return };
     // What was asked for and is not yet set. To begin with, any position of a key will do.
     let mut ring = [position(first, 0, bits); AHEAD];

@@ -302,11 +302,10 @@ impl<const K: usize> Vectored for Remove<'_, K> {
 
     #[inline(always)]
     fn run(self) -> u64 {
-        let count = self.blocks.len() as u64;
         let mut removed = 0;
         let mut ahead = Ahead::new(self.hashes.iter().copied(), self.blocks);
-        while let Some(hash) = ahead.next(self.blocks) {
-            removed += u64::from(take::<K>(&mut self.blocks[line_of(hash, count)], hash));
+        while let Some((hash, block)) = ahead.next(self.blocks) {
+            removed += u64::from(take::<K>(&mut self.blocks[block], hash));
         }
         removed
     }

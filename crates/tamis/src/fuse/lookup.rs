@@ -3,13 +3,18 @@
 
 use super::place::{Placer, mask};
 use crate::arch::cpu::{Vectored, prefetch};
+use core::hint::black_box;
+use core::marker::PhantomData;
 
-/// How many keys ahead the slots of a key are asked for.
+/// Keys that are placed together, in a table that is close.
+const KEYS: usize = 32;
+
+/// How many keys ahead the slots of a key are asked for, in one that is not.
 const AHEAD: usize = 16;
 
 /// Bytes of a table that a processor core keeps close by itself. Its own look ahead is enough
 /// there, and asking costs more than it gains.
-const CLOSE: usize = 512 << 10;
+const CLOSE: usize = 2 << 20;
 
 /// Fingerprints as they are packed in bytes.
 pub(super) trait Packed: Copy {
@@ -57,14 +62,14 @@ impl Packed for &[[u8; 2]] {
     }
 }
 
-/// Fingerprints of any width.
+/// Fingerprints of any width that `N` bytes hold wherever they begin.
 #[derive(Clone, Copy)]
-pub(super) struct Bits<'a> {
+pub(super) struct Bits<'a, const N: usize> {
     pub bytes: &'a [u8],
     pub width: u32,
 }
 
-impl Packed for Bits<'_> {
+impl<const N: usize> Packed for Bits<'_, N> {
     #[inline(always)]
     fn size(self) -> usize {
         self.bytes.len()
@@ -80,51 +85,142 @@ impl Packed for Bits<'_> {
         let bit = slot * u64::from(self.width);
         let at = (bit / 8) as usize;
         // The word of padding makes this safe at the end.
-        let eight = self.bytes[at..at + 8].try_into().expect("eight bytes");
+        let mut eight = [0; 8];
+        eight[..N].copy_from_slice(&self.bytes[at..at + N]);
         u64::from_le_bytes(eight) >> (bit % 8)
     }
 }
 
-/// Tells of hashes whether their keys may be in the set.
-pub(super) struct Contains<'a, P> {
+/// The number of a slot, in as few bytes as all of a table need.
+pub(super) trait Slot: Copy + Default {
+    fn of(slot: u64) -> Self;
+    fn get(self) -> u64;
+}
+
+impl Slot for u32 {
+    #[inline(always)]
+    fn of(slot: u64) -> u32 {
+        slot as u32
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Slot for u64 {
+    #[inline(always)]
+    fn of(slot: u64) -> u64 {
+        slot
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self
+    }
+}
+
+/// The slots of some keys and their fingerprints.
+struct Places<S> {
+    slots: [[S; KEYS]; 3],
+    fingerprints: [u32; KEYS],
+    /// How many keys there are; others are placed in vain.
+    keys: usize,
+}
+
+impl<S: Slot> Places<S> {
+    fn none() -> Self {
+        Places { slots: [[S::default(); KEYS]; 3], fingerprints: [0; KEYS], keys: 0 }
+    }
+
+    /// Places the next keys.
+    #[inline(always)]
+    fn fill(&mut self, placer: &Placer, hashes: &mut impl Iterator<Item = u64>) {
+        let mut some = [0; KEYS];
+        self.keys = 0;
+        for (to, hash) in some.iter_mut().zip(hashes) {
+            *to = hash;
+            self.keys += 1;
+        }
+        let [firsts, seconds, thirds] = &mut self.slots;
+        for (i, &hash) in some.iter().enumerate() {
+            let ([first, second, third], fingerprint) = placer.place_many(hash);
+            (firsts[i], seconds[i], thirds[i]) = (S::of(first), S::of(second), S::of(third));
+            self.fingerprints[i] = fingerprint as u32;
+        }
+        // They are read from memory, one by one: to take vectors apart costs more.
+        black_box(self);
+    }
+}
+
+/// Tells of hashes whether their keys may be in the set. Numbers of slots must fit in S.
+pub(super) struct Contains<P, S, H, F> {
     pub table: P,
     pub placer: Placer,
     pub width: u32,
-    pub hashes: &'a [u64],
-    pub found: &'a mut [bool],
+    pub hashes: H,
+    pub found: F,
+    pub slot: PhantomData<S>,
 }
 
-impl<P: Packed> Vectored for Contains<'_, P> {
+impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<P, S, H, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Contains { table, placer, width, hashes, found } = self;
-        let matches = |([first, second, third], fingerprint): ([u64; 3], u64)| {
-            let sum = table.at(first) ^ table.at(second) ^ table.at(third);
-            (sum ^ fingerprint) & mask(width) == 0
-        };
-        if table.size() <= CLOSE {
-            for (found, &hash) in found.iter_mut().zip(hashes) {
-                *found = matches(placer.place_hash(hash));
+        if self.table.size() <= CLOSE { self.run_close() } else { self.run_far() }
+    }
+}
+
+impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S, H, F> {
+    /// While the slots of some keys are read, those of the next are found.
+    #[inline(always)]
+    fn run_close(self) {
+        let Contains { table, placer, width, hashes, mut found, .. } = self;
+        let mut hashes = hashes.fuse(); // asked once more after the last
+        let (mut now, mut next) = (Places::<S>::none(), Places::<S>::none());
+        let (mut now, mut next) = (&mut now, &mut next);
+        loop {
+            next.fill(&placer, &mut hashes);
+            for i in 0..now.keys {
+                let [first, second, third] = now.slots.each_ref().map(|slots| table.at(slots[i].get()));
+                found((first ^ second ^ third ^ u64::from(now.fingerprints[i])) & mask(width) == 0);
             }
-            return;
+            if next.keys == 0 {
+                return;
+            }
+            core::mem::swap(&mut now, &mut next);
         }
-        let ask = |hash| {
+    }
+
+    /// The slots of each key are asked for when it comes in, and read when some others have come in after it. One
+    /// key at a time: to ask for those of many in a row takes longer.
+    #[inline(always)]
+    fn run_far(self) {
+        let Contains { table, placer, width, hashes, mut found, .. } = self;
+        let mut hashes = hashes.fuse().map(|hash| {
             let place = placer.place_hash(hash);
             place.0.iter().for_each(|&slot| table.ask(slot));
             place
-        };
+        });
         let mut ring = [([0; 3], 0); AHEAD];
-        for (place, &hash) in ring.iter_mut().zip(hashes) {
-            *place = ask(hash);
+        let mut waiting = 0;
+        for (place, asked) in ring.iter_mut().zip(&mut hashes) {
+            *place = asked;
+            waiting += 1;
         }
-        for (i, found) in found.iter_mut().enumerate() {
-            let place = &mut ring[i % AHEAD];
-            *found = matches(*place);
-            if let Some(&hash) = hashes.get(i + AHEAD) {
-                *place = ask(hash);
+        for oldest in (0..AHEAD).cycle() {
+            if waiting == 0 {
+                return;
             }
+            let ([first, second, third], fingerprint) = ring[oldest];
+            match hashes.next() {
+                Some(asked) => ring[oldest] = asked,
+                None => waiting -= 1,
+            }
+            let sum = table.at(first) ^ table.at(second) ^ table.at(third);
+            found((sum ^ fingerprint) & mask(width) == 0);
         }
     }
 }

@@ -69,7 +69,8 @@ mod tests;
 
 use crate::arch::cpu::vectored;
 use crate::error::{Result, ShapeFault};
-use lookup::{Bits, Contains};
+use core::marker::PhantomData;
+use lookup::{Bits, Contains, Slot};
 use place::{Placer, mask, peek};
 pub use shape::{MAX_KEYS, MAX_WIDTH, Shape, rate, shape, width_for, words_needed};
 
@@ -120,18 +121,45 @@ impl<W: AsRef<[u64]>> Fuse<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
+        let mut found = found.iter_mut();
+        self.contains_all(hashes.iter().copied(), |hit| {
+            if let Some(found) = found.next() {
+                *found = hit;
+            }
+        });
+    }
+
+    /// The same for hashes that are made on the way; the answers come in the same order. Making
+    /// them then takes no time of its own where memory is waited for.
+    #[inline]
+    pub fn contains_all(&self, hashes: impl Iterator<Item = u64>, mut found: impl FnMut(bool)) {
         if self.keys == 0 {
-            return found.fill(false);
+            return hashes.for_each(|_| found(false));
         }
-        let (words, placer, width) = (self.words.as_ref(), self.placer, self.width);
+        if self.shape.slots <= 1 << 32 {
+            self.contains_placed::<u32, _, _>(hashes, found);
+        } else {
+            self.contains_placed::<u64, _, _>(hashes, found);
+        }
+    }
+
+    fn contains_placed<S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)>(&self, hashes: H, found: F) {
+        let (words, placer, width, slot) = (self.words.as_ref(), self.placer, self.width, PhantomData::<S>);
         let bytes: &[u8] = bytemuck::cast_slice(words);
         match width {
-            8 => vectored(Contains { table: bytes, placer, width, hashes, found }),
+            8 => vectored(Contains { table: bytes, placer, width, hashes, found, slot }),
             16 => {
                 let table = bytemuck::cast_slice::<u64, [u8; 2]>(words);
-                vectored(Contains { table, placer, width, hashes, found });
+                vectored(Contains { table, placer, width, hashes, found, slot });
             }
-            _ => vectored(Contains { table: Bits { bytes, width }, placer, width, hashes, found }),
+            ..=25 => {
+                let table = Bits::<4> { bytes, width };
+                vectored(Contains { table, placer, width, hashes, found, slot });
+            }
+            _ => {
+                let table = Bits::<8> { bytes, width };
+                vectored(Contains { table, placer, width, hashes, found, slot });
+            }
         }
     }
 

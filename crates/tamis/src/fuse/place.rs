@@ -71,6 +71,13 @@ impl Placer {
         ((u128::from(key) * u128::from(self.starts)) >> 64) as u64
     }
 
+    /// The same, put together from products of 32 bits, as vectors have them: there are fewer than 2³² segments.
+    #[inline(always)]
+    fn start_by_halves(&self, key: u64) -> u64 {
+        let segments = (self.starts >> self.log) & 0xffff_ffff;
+        ((key >> 32) * segments + ((key & 0xffff_ffff) * segments >> 32)) >> (32 - self.log)
+    }
+
     /// The key of a hash.
     #[inline]
     pub(super) fn key(&self, hash: u64) -> u64 {
@@ -89,8 +96,19 @@ impl Placer {
     /// segment's length, and the offsets change a slot within its segment only.
     #[inline]
     pub(super) fn place(&self, key: u64) -> ([u64; 3], u64) {
+        self.place_from(self.start(key), key)
+    }
+
+    /// The same of a hash, in a loop over many of them that becomes vectors.
+    #[inline(always)]
+    pub(super) fn place_many(&self, hash: u64) -> ([u64; 3], u64) {
+        let key = self.key(hash);
+        self.place_from(self.start_by_halves(key), key)
+    }
+
+    #[inline(always)]
+    fn place_from(&self, start: u64, key: u64) -> ([u64; 3], u64) {
         let mixed = Self::mix(key);
-        let start = self.start(key);
         let mask = self.segment - 1;
         let second = (start + self.segment) ^ (mixed & mask);
         let third = (start + 2 * self.segment) ^ (mixed >> self.log & mask);

@@ -125,6 +125,7 @@ proptest! {
             for slot in placer.place(key).0 {
                 prop_assert!(slot < shape.slots);
             }
+            prop_assert_eq!(placer.place_many(key), placer.place_hash(key));
         }
     }
 
@@ -183,11 +184,15 @@ fn large_sets_with_few_or_many_repetitions_give_the_filter_of_the_set() {
 /// A table that is larger than the cache is read by another loop.
 #[test]
 fn a_batch_in_a_large_table_answers_as_one_by_one() {
-    let keys = hashes(12, 600_000);
+    let keys = hashes(12, 2_000_000);
     let probes: Vec<u64> = keys.iter().copied().step_by(7).chain(hashes(13, 10_000)).collect();
     for width in [8, 16, 27] {
         let filter = built(&keys, width);
-        for len in [0, 1, 15, 16, 17, probes.len()] {
+        let mut found = Vec::new();
+        // As in a table whose slots have numbers of more than 32 bits.
+        filter.contains_placed::<u64, _, _>(probes.iter().copied(), |hit| found.push(hit));
+        assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+        for len in [0, 1, 31, 32, 33, probes.len()] {
             let mut found = vec![false; len];
             filter.contains_hashes(&probes[..len], &mut found);
             assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
