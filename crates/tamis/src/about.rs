@@ -98,10 +98,10 @@ impl Kept {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Kept, M::Error> {
                 let mut kept = Kept::default();
                 while let Some((name, value)) = map.next_entry::<String, _>()? {
-                    if let Some(name) = self.0.iter().find(|once| **once == name) {
-                        if kept.0.contains_key(*name) {
-                            return Err(M::Error::duplicate_field(name));
-                        }
+                    if let Some(name) = self.0.iter().find(|once| **once == name)
+                        && kept.0.contains_key(*name)
+                    {
+                        return Err(M::Error::duplicate_field(name));
                     }
                     kept.0.insert(name, value);
                 }

@@ -252,14 +252,13 @@ impl refusal::Refusal for Refusal {
 
     fn help(&self) -> Vec<Help> {
         let kind = |kind: Kind| Help::give(opt::KIND.with(kind.name()));
+        let without = |option: Opt| vec![Help::leave_out(option)];
         match self {
             Refusal::KeyAndKeywords => vec![Help::LeaveOutOne(vec![opt::KEY, opt::KEYWORDS])],
             Refusal::Conservative => vec![Help::leave_out(opt::CONSERVATIVE), kind(Kind::CountMin)],
             Refusal::HashOfBloom { .. } => vec![Help::LeaveOutOne(vec![opt::HASH, opt::KIND])],
-            Refusal::MurmurSeed | Refusal::SipHashSeed | Refusal::ForeignSeed(_) => {
-                vec![Help::leave_out(opt::SEED)]
-            }
-            Refusal::HashOfDedup(_) => vec![Help::leave_out(opt::HASH)],
+            Refusal::MurmurSeed | Refusal::SipHashSeed | Refusal::ForeignSeed(_) => without(opt::SEED),
+            Refusal::HashOfDedup(_) => without(opt::HASH),
             Refusal::NoHashKey | Refusal::UnknownHashKey(_) => vec![Help::give(opt::HASH_KEY.with("FILE"))],
             Refusal::HashKeyAlone => {
                 vec![Help::give(opt::HASH.with("siphash")), Help::leave_out(opt::HASH_KEY)]
@@ -270,7 +269,7 @@ impl refusal::Refusal for Refusal {
                 Help::GiveTo(opt::BAD_ROWS.with("skip"), "leave such rows out"),
             ],
             Refusal::LayeredKeys => vec![Help::give(opt::KEYWORDS.with("COLUMN:split=','"))],
-            Refusal::ColumnOfDocument(_) => vec![Help::leave_out(opt::RECORD)],
+            Refusal::ColumnOfDocument(_) => without(opt::RECORD),
             Refusal::EachOfNone => {
                 vec![Help::give(opt::KEYWORDS.with("COLUMN:words")), Help::leave_out(opt::EACH_KEYWORD)]
             }
@@ -293,7 +292,7 @@ impl refusal::Refusal for Refusal {
             Refusal::LittleMemory(_) => {
                 vec![Help::give(opt::MEMORY.with(number::megabytes(LEAST_MEMORY)))]
             }
-            Refusal::StaticKeys(_) => vec![Help::leave_out(opt::KEYS)],
+            Refusal::StaticKeys(_) => without(opt::KEYS),
             Refusal::Layers(_) | Refusal::LayersOfSize | Refusal::LayersUncounted => {
                 vec![Help::give(opt::LAYERS.with("N"))]
             }
@@ -303,19 +302,19 @@ impl refusal::Refusal for Refusal {
             ],
             Refusal::Fixed(given) | Refusal::TestOfCounts(given) => vec![Help::LeaveOut(given.clone())],
             Refusal::Parts { .. } => vec![Help::Do("give a column for each part")],
-            Refusal::NoGroups => vec![Help::leave_out(opt::GROUP)],
-            Refusal::NoWeight => vec![Help::leave_out(opt::WEIGHT)],
+            Refusal::NoGroups => without(opt::GROUP),
+            Refusal::NoWeight => without(opt::WEIGHT),
             Refusal::StoredSteps(_) => vec![Help::Do("give the column alone")],
             Refusal::RejectedOnOneMachine(given) => {
                 vec![Help::LeaveOut(given.clone()), Help::leave_out(opt::ON)]
             }
-            Refusal::CountsOnOneMachine => vec![Help::leave_out(opt::ON)],
+            Refusal::CountsOnOneMachine => without(opt::ON),
             Refusal::FolderNeeded => vec![Help::GiveOne(vec![opt::OUTPUT.with("FOLDER"), opt::COUNT.into()])],
-            Refusal::ThreadsOfSpark => vec![Help::leave_out(opt::THREADS)],
+            Refusal::ThreadsOfSpark => without(opt::THREADS),
             Refusal::KeysOfTable => vec![Help::leave_out(opt::KEYS), Help::Do("leave out the table")],
             Refusal::GroupsWithoutTable => vec![Help::Do("name a table"), Help::leave_out(opt::GROUP)],
             Refusal::KeysUnknown => vec![Help::give(opt::KEYS.with("N")), Help::Do("name a table")],
-            Refusal::Chart | Refusal::ChartOfCounters => vec![Help::leave_out(opt::CHART)],
+            Refusal::Chart | Refusal::ChartOfCounters => without(opt::CHART),
             Refusal::LayeredPlan => vec![Help::Give(vec![opt::KEYS.with("N"), opt::LAYERS.with("N")])],
             Refusal::NothingToTest => vec![
                 Help::Do("name the data"),

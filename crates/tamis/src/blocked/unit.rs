@@ -29,7 +29,7 @@ pub(crate) fn words_of<U: Unit>(units: u64) -> Result<usize> {
 
 /// The units in this many words of a filter with this many hashes.
 pub(crate) fn units_in<U: Unit>(kind: Kind, words: usize, hashes: u32) -> Result<u64> {
-    if words == 0 || words % U::WORDS != 0 || !(hashes.is_power_of_two() && hashes <= 32) {
+    if words == 0 || !words.is_multiple_of(U::WORDS) || !(hashes.is_power_of_two() && hashes <= 32) {
         return Err(ShapeFault::Lines { kind, words, hashes }.into());
     }
     Ok((words / U::WORDS) as u64)

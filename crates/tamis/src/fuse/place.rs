@@ -75,7 +75,7 @@ impl Placer {
     #[inline(always)]
     fn start_by_halves(&self, key: u64) -> u64 {
         let segments = (self.starts >> self.log) & 0xffff_ffff;
-        ((key >> 32) * segments + ((key & 0xffff_ffff) * segments >> 32)) >> (32 - self.log)
+        ((key >> 32) * segments + (((key & 0xffff_ffff) * segments) >> 32)) >> (32 - self.log)
     }
 
     /// The key of a hash.

@@ -7,7 +7,7 @@ const LOW: u64 = 0xffff_ffff;
 #[inline(always)]
 pub(crate) fn scale(x: u64, n: u32) -> u32 {
     let n = u64::from(n);
-    (((x >> 32) * n + ((x & LOW) * n >> 32)) >> 32) as u32
+    (((x >> 32) * n + (((x & LOW) * n) >> 32)) >> 32) as u32
 }
 
 /// The same as [`fold`](super::fold).
