@@ -94,6 +94,6 @@ until [[ $(sed -n 's/^SigCgt:\t//p' "/proc/$!/status") =~ [4-7c-f]...$ ]]; do sl
 kill -INT $!
 code=0
 wait $! || code=$?
-((code == 130)) && grep -qx 'error: interrupted' said || fail "Ctrl-C ended it with $code: $(cat said)"
+((code == 130)) && grep -q '^error: interrupted' said || fail "Ctrl-C ended it with $code: $(cat said)"
 [[ ! -e never.tamis ]] || fail "an interrupted job left a file"
 echo "all of it works"

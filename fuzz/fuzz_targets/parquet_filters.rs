@@ -53,7 +53,9 @@ fn indexed(path: &Path) -> tamis_read::Result<()> {
                 let control = Control::default();
                 let (mut values, mut members) = (HashSet::new(), HashSet::new());
                 let decoded = chunk.values(&control, |value| _ = values.insert(hash(value)));
-                let all = chunk.members().and_then(|all| all.each(&control, |value| _ = members.insert(hash(value))));
+                let all = chunk
+                    .members()
+                    .and_then(|all| all.each(&control, |value| _ = members.insert(hash(value))));
                 // Whoever finds a file damaged may do so before the other; who does not gives all that there is.
                 assert!(decoded.is_err() || all.is_err() || values.is_subset(&members));
             }
