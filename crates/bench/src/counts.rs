@@ -248,9 +248,6 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
     }
     errors(&mut contestants, &mut measured, (width / 64).max(1), depth);
     let ours = &measured[0];
-    let ratio = |times: &[f64], others: &[f64]| {
-        median(&times.iter().zip(others).map(|(time, other)| time / other).collect::<Vec<_>>())
-    };
     let mut columns = vec![Column::left("contestant")];
     columns.extend(["bits", "update", "estimate", "÷ tamis", "", "mean error"].map(Column::right));
     let row = |one: &Measured| {
@@ -281,30 +278,7 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
         )],
     };
     println!("{}", table.text());
-    let mut verdicts = Vec::new();
-    let named = |name: &str| measured.iter().find(|one| one.name == name).expect("a contestant");
-    for bits in ["", ", 32 bits"] {
-        let (ours, limit) = (named(&format!("tamis count-min{bits}")), named(&format!("limit{bits}")));
-        let ratios = [ratio(&ours.add, &limit.add), ratio(&ours.estimate, &limit.estimate)];
-        let [add, estimate] = ratios;
-        // In the cache, to draw the places takes longer than to reach the counters.
-        let verdict = match width * u64::from(depth) * u64::from(ours.bits) / 8 {
-            ..BEYOND => "no target in the cache",
-            _ if add <= MOST && estimate <= MOST => "target 1.2: met",
-            _ => "target 1.2: missed",
-        };
-        verdicts.push(format!("{}: {add:.2}x / {estimate:.2}x the limit ({verdict})", ours.name));
-    }
-    for peer in measured.iter().filter(|one| !one.name.starts_with("tamis") && !one.name.starts_with("limit")) {
-        let ours = if peer.bits == 32 { named("tamis count-min, 32 bits") } else { ours };
-        let (add, estimate) = (ratio(&peer.add, &ours.add), ratio(&peer.estimate, &ours.estimate));
-        verdicts.push(format!(
-            "{}: {} takes {add:.2}x / {estimate:.2}x its time (target: ahead): {}",
-            ours.name,
-            peer.name,
-            if add > 1.0 && estimate > 1.0 { "met" } else { "missed" }
-        ));
-    }
+    let verdicts = verdicts(&measured, width * u64::from(depth));
     print_verdicts(&verdicts);
     let figures = measured.iter().map(|one| {
         json!({
@@ -317,6 +291,42 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
         "width": width, "depth": depth, "keys": keys, "contestants": figures.collect::<Vec<_>>(),
         "verdicts": verdicts,
     })
+}
+
+/// The median, round by round, of one time over another.
+fn ratio(times: &[f64], others: &[f64]) -> f64 {
+    median(&times.iter().zip(others).map(|(time, other)| time / other).collect::<Vec<_>>())
+}
+
+/// Ours beside the limit and beside the peers, with sketches of this many counters.
+fn verdicts(measured: &[Measured], counters: u64) -> Vec<String> {
+    let ours = &measured[0];
+    let mut verdicts = Vec::new();
+    let named = |name: &str| measured.iter().find(|one| one.name == name).expect("a contestant");
+    for bits in ["", ", 32 bits"] {
+        let (ours, limit) = (named(&format!("tamis count-min{bits}")), named(&format!("limit{bits}")));
+        let ratios = [ratio(&ours.add, &limit.add), ratio(&ours.estimate, &limit.estimate)];
+        let [add, estimate] = ratios;
+        // In the cache, to draw the places takes longer than to reach the counters.
+        let verdict = match counters * u64::from(ours.bits) / 8 {
+            ..BEYOND => "no target in the cache",
+            _ if add <= MOST && estimate <= MOST => "target 1.2: met",
+            _ => "target 1.2: missed",
+        };
+        verdicts.push(format!("{}: {add:.2}x / {estimate:.2}x the limit ({verdict})", ours.name));
+    }
+    for peer in measured.iter().filter(|one| !one.name.starts_with("tamis") && !one.name.starts_with("limit"))
+    {
+        let ours = if peer.bits == 32 { named("tamis count-min, 32 bits") } else { ours };
+        let (add, estimate) = (ratio(&peer.add, &ours.add), ratio(&peer.estimate, &ours.estimate));
+        verdicts.push(format!(
+            "{}: {} takes {add:.2}x / {estimate:.2}x its time (target: ahead): {}",
+            ours.name,
+            peer.name,
+            if add > 1.0 && estimate > 1.0 { "met" } else { "missed" }
+        ));
+    }
+    verdicts
 }
 
 /// The mean error of each, in the memory that rows of this many 64-bit counters take.

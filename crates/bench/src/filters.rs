@@ -93,7 +93,12 @@ const TARGETS: [Target; 8] = [
     Target { one: "tamis fuse, 7", other: "xorf BinaryFuse8", keys: 0..=u64::MAX, most: [1.1, 1.2, 1.2] },
     Target { one: "tamis fuse, 8", other: "xorf BinaryFuse8", keys: 0..=u64::MAX, most: [1.1, AHEAD, AHEAD] },
     Target { one: "tamis fuse, 12", other: "xorf BinaryFuse16", keys: 0..=u64::MAX, most: [1.1, 1.2, 1.2] },
-    Target { one: "tamis fuse, 16", other: "xorf BinaryFuse16", keys: 0..=u64::MAX, most: [1.1, AHEAD, AHEAD] },
+    Target {
+        one: "tamis fuse, 16",
+        other: "xorf BinaryFuse16",
+        keys: 0..=u64::MAX,
+        most: [1.1, AHEAD, AHEAD],
+    },
 ];
 
 /// How each target was met, with the ratios.

@@ -35,7 +35,8 @@ pub fn machine() -> String {
         let line = cpu.lines().find(|line| line.starts_with(name));
         line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown")
     };
-    let vectors = ["avx512vl", "avx2"].into_iter().find(|name| field("flags").split(' ').any(|flag| flag == *name));
+    let vectors =
+        ["avx512vl", "avx2"].into_iter().find(|name| field("flags").split(' ').any(|flag| flag == *name));
     format!(
         "{}, family {} model {}, {} cores, {}; load {}",
         field("model name"),
