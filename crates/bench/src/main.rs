@@ -1,5 +1,6 @@
 //! tamis beside its peers, measured in one run. Reports ratios; asserts no times.
 
+mod arch;
 mod contestants;
 mod counts;
 mod filters;
@@ -44,8 +45,8 @@ enum What {
         /// Counters in a row
         #[arg(long, value_parser = count, default_value = "1048576")]
         width: u64,
-        /// Rows
-        #[arg(long, default_value_t = 4)]
+        /// Rows: the limit is known for these
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(4..=5))]
         depth: u32,
         /// Keys that are added and asked for
         #[arg(long, value_parser = count, default_value = "10M")]
@@ -66,13 +67,16 @@ fn main() -> ExitCode {
 }
 
 fn run(Arguments { what, json }: Arguments) -> Result<(), String> {
-    let figures = match what {
+    let machine = rounds::machine();
+    println!("{machine}\n");
+    let mut figures = match what {
         What::Filters { keys, only } => filters::run(&keys, &only),
         What::Static { keys } => statics::run(&keys),
         What::Counts { width, depth, keys } => counts::run(width, depth, keys),
         What::Jobs(jobs) => jobs::run(&jobs)?,
     };
     if let Some(path) = json {
+        figures["machine"] = machine.into();
         std::fs::write(&path, format!("{figures:#}\n"))
             .map_err(|error| format!("{}: {error}", path.display()))?;
     }

@@ -27,6 +27,32 @@ pub struct Measured {
     pub rounds: [Vec<f64>; 3],
 }
 
+/// What was measured on: the processor, its cores, its vectors, and how busy the machine is.
+pub fn machine() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let field = |name| {
+        let line = cpu.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown")
+    };
+    let vectors =
+        ["avx512vl", "avx2"].into_iter().find(|name| field("flags").split(' ').any(|flag| flag == *name));
+    format!(
+        "{}, family {} model {}, {} cores, {}; load {}",
+        field("model name"),
+        field("cpu family"),
+        field("model\t"),
+        std::thread::available_parallelism().map_or(1, usize::from),
+        vectors.unwrap_or("no vectors that are used"),
+        read("/proc/loadavg").split(' ').next().unwrap_or_default()
+    )
+}
+
+pub fn print_verdicts(verdicts: &[String]) {
+    println!("Targets:");
+    verdicts.iter().for_each(|verdict| println!("  {verdict}"));
+}
+
 /// The middle one of some times.
 pub fn median(times: &[f64]) -> f64 {
     let mut sorted = times.to_vec();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tamis::blocked::Blocked;
 use tamis::bloom::{self, Bloom};
 use tamis::counting::Counting;
-use tamis::fuse::{Fuse, width_for};
+use tamis::fuse::Fuse;
 use tamis::memory::Words;
 use tamis::ribbon::{Ribbon, Widths};
 
@@ -16,7 +16,10 @@ pub fn all() -> Vec<Box<dyn Contestant>> {
         Box::new(TamisBlocked::default()),
         Box::new(TamisCounting::default()),
         Box::new(TamisBloom::default()),
-        Box::new(TamisFuse::default()),
+        TamisFuse::of_width("tamis fuse, 7 bits", 7), // what the rate asks for
+        TamisFuse::of_width("tamis fuse, 8 bits", 8),
+        TamisFuse::of_width("tamis fuse, 12 bits", 12),
+        TamisFuse::of_width("tamis fuse, 16 bits", 16),
         Box::new(TamisRibbon::default()),
     ]
 }
@@ -175,15 +178,21 @@ impl Contestant for TamisBloom {
     }
 }
 
-#[derive(Default)]
 struct TamisFuse {
+    name: &'static str,
+    width: u32,
     filter: Option<Fuse<Vec<u64>>>,
-    scratch: Scratch,
+}
+
+impl TamisFuse {
+    fn of_width(name: &'static str, width: u32) -> Box<dyn Contestant> {
+        Box::new(TamisFuse { name, width, filter: None })
+    }
 }
 
 impl Contestant for TamisFuse {
     fn name(&self) -> &'static str {
-        "tamis fuse"
+        self.name
     }
 
     fn takes(&self) -> Takes {
@@ -196,13 +205,14 @@ impl Contestant for TamisFuse {
 
     fn insert(&mut self, numbers: Range<u64>) {
         let mut hashes = numbers.map(hash).collect();
-        let width = width_for(RATE).expect("a usual rate");
-        self.filter = Some(Fuse::build(&mut hashes, width).expect("distinct keys"));
+        self.filter = Some(Fuse::build(&mut hashes, self.width).expect("distinct keys"));
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
         let filter = self.filter.as_ref().expect("built");
-        self.scratch.count(numbers, FEW, |hashes, found| filter.contains_hashes(hashes, found))
+        let mut count = 0;
+        filter.contains_all(numbers.map(hash), |found| count += u64::from(found));
+        count
     }
 
     fn bits(&self) -> u64 {

@@ -10,11 +10,13 @@ use hashbrown::HashSet;
 use xorf::Filter as _;
 
 use super::{Contestant, RATE, Takes, hash, key};
+use crate::arch::Boost;
 
 pub fn all() -> Vec<Box<dyn Contestant>> {
     vec![
         Box::new(FastBloom::default()),
         Box::new(SplitBlock::default()),
+        Box::new(BoostBloom::default()),
         Box::new(Quotient::default()),
         Box::new(Fuse8::default()),
         Box::new(Fuse16::default()),
@@ -86,6 +88,32 @@ impl Contestant for SplitBlock {
 
     fn bits(&self) -> u64 {
         self.0.as_ref().map_or(0, |filter| filter.as_bytes().len() as u64 * 8)
+    }
+}
+
+/// Boost.Bloom hashes by itself. Without its bulk mode, which the crate does not have yet.
+#[derive(Default)]
+struct BoostBloom(Option<Boost>);
+
+impl Contestant for BoostBloom {
+    fn name(&self) -> &'static str {
+        "Boost.Bloom"
+    }
+
+    fn start(&mut self, keys: u64) {
+        self.0.get_or_insert_with(|| Boost::new(keys, RATE)).clear();
+    }
+
+    fn insert(&mut self, numbers: Range<u64>) {
+        self.0.as_mut().expect("started").insert(numbers);
+    }
+
+    fn count(&mut self, numbers: Range<u64>) -> u64 {
+        self.0.as_ref().expect("started").count(numbers)
+    }
+
+    fn bits(&self) -> u64 {
+        self.0.as_ref().map_or(0, Boost::bits)
     }
 }
 
