@@ -267,7 +267,7 @@ impl Vectored for Rates<'_> {
 
     #[inline(always)]
     fn run(self) -> f64 {
-        /// The sum of so many is less than 2⁶⁴.
+        /// The bits of this many blocks, multiplied and added up, stay below 2⁶⁴.
         const EXACT: usize = 1 << 20;
         let of =
             |block: &[u32; 8]| -> u64 { block.iter().map(|word| u64::from(word.count_ones())).product() };

@@ -43,6 +43,17 @@ pub struct Question {
     pub threads: usize,
 }
 
+impl Question {
+    /// All classes of its columns.
+    pub fn classes(&self) -> Classes {
+        all_of(&self.asks)
+    }
+}
+
+fn all_of(asks: &Asks) -> Classes {
+    asks.iter().fold(Classes::NONE, |all, of| all.and(*of))
+}
+
 impl Keyed<'_> {
     fn fields(&self) -> &[Field] {
         &self.common.recipe.key
@@ -162,7 +173,7 @@ impl One {
 
     /// All classes of its parts.
     pub fn classes(&self) -> Classes {
-        self.asks.iter().fold(Classes::NONE, |all, of| all.and(*of))
+        all_of(&self.asks)
     }
 }
 

@@ -247,7 +247,7 @@ impl Live {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(u64, bool)> {
         let question = self.keyed(py).question(data, (named, false), bad, on)?;
-        let classes = question.asks.iter().fold(Classes::NONE, |all, of| all.and(*of));
+        let classes = question.classes();
         self.with_rows(py, &question, |state, hashes| {
             let rows = hashes.len() as u64;
             let hashes: Vec<u64> = hashes.into_iter().flatten().collect();
@@ -269,7 +269,7 @@ impl Live {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(Answers, bool)> {
         let question = self.keyed(py).question(data, (named, false), bad, on)?;
-        let classes = question.asks.iter().fold(Classes::NONE, |all, of| all.and(*of));
+        let classes = question.classes();
         let (first, due) = self.with_rows(py, &question, |state, hashes| {
             let keys: Vec<u64> = hashes.iter().copied().flatten().collect();
             let mut fresh = vec![false; keys.len()];

@@ -285,7 +285,8 @@ fn write_numbers(path: &Path, values: &[Option<i64>], dictionary: bool, version:
     writer.close().unwrap();
 }
 
-/// So many values are not counted, but told by the bits of a filter; unless these leave open how large it should be.
+/// Values of a column of this size are not counted: the bits of a filter tell how many there are, unless they leave
+/// open how large it should be.
 #[test]
 fn a_large_column_has_the_filter_that_counting_its_values_gives() {
     const RATE: f64 = 0.01;

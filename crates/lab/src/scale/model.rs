@@ -49,7 +49,7 @@ const PRIVATE: u64 = 8 << 20;
 const PYTHON: u64 = 153 << 20;
 
 /// What it takes of memory for a byte of changes that it holds, and for a byte of a batch that it merges: both are
-/// handed on as parts of bytes, as Arrow's, and to the JVM. A batch has at most so many bytes.
+/// handed on as parts of bytes, as Arrow's, and to the JVM. And the most bytes of a batch.
 const OF_HELD: f64 = 2.6;
 const OF_BATCH: f64 = 4.3;
 const BATCH: f64 = (64u64 << 20) as f64;

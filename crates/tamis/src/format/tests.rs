@@ -305,7 +305,7 @@ fn each_number_of_a_ribbon_is_checked() {
     let stored = |at: usize| u32::from_le_bytes(good[entry + at..entry + at + 4].try_into().unwrap());
     assert_eq!((stored(12), stored(24), stored(28)), (1, shape.width(), shape.shorter()));
     assert_eq!((u64::from(stored(16)), stored(40)), (shape.slots(), 100));
-    // hashes; slots; width; shorter; keys, and so many that no machine has memory for them
+    // hashes; slots; width; shorter; keys, and more of them than any machine has memory for
     let broken =
         [(12, 2), (12, 0), (16, 64), (16, 0), (24, 0), (24, 8), (24, 33), (28, 65536), (28, u32::MAX)];
     for (at, value) in broken.into_iter().chain([(40, 0), (40, 5000), (44, 1), (44, 256), (44, u32::MAX)]) {

@@ -102,7 +102,7 @@ def refuse_others(file: _tamis.File, given: Sequence[Any]) -> None:
 
 
 def _number(columns: int) -> str:
-    """So many columns."""
+    """A number of columns, in words."""
     return "one column" if columns == 1 else f"{columns} columns"
 
 
