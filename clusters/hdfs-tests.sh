@@ -29,6 +29,16 @@ refused "quota" "$TAMIS" build a.tsv --key tconst --quiet -o "$there/small/a.tam
 echo "from Python, by Spark"
 "$PYTHON" "$root/clusters/from_python.py" "$there" all.tsv all.tamis
 
+echo "a NameNode that hangs is given up, and what it would have been asked can be done later"
+kill -STOP "$TAMIS_HDFS_NAMENODE"
+trap 'kill -CONT "$TAMIS_HDFS_NAMENODE"' EXIT
+refused "no answer in 30 s" "$TAMIS" build "$there/all.tsv" "${recipe[@]}" -o none.tamis
+refused "no answer in 30 s" "$TAMIS" build a.tsv --key tconst --quiet -o "$there/out/hung.tamis"
+kill -CONT "$TAMIS_HDFS_NAMENODE"
+"$TAMIS" build "$there/all.tsv" "${recipe[@]}" -o later.tamis >/dev/null
+cmp later.tamis all.tamis
+[[ ! -e none.tamis && -z $(store list out/hung) && -z $(store unfinished) ]]
+
 echo "a DataNode that is killed while a job runs"
 mkfifo passed
 "$TAMIS" build a.tsv --key tconst --quiet -o few.tamis >/dev/null

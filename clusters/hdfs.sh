@@ -12,5 +12,5 @@ up() {
 
 settings() {
     echo "export PATH=$home/bin:\$PATH TAMIS_HDFS=hdfs://127.0.0.1:$rpc/user/$me"
-    echo "export TAMIS_HDFS_DATANODE=$(cat "$home/datanode.pid")"
+    echo "export TAMIS_HDFS_NAMENODE=$(cat "$home/namenode.pid") TAMIS_HDFS_DATANODE=$(cat "$home/datanode.pid")"
 }

@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 
 use server::{Served, Server};
 use tempfile::TempDir;
@@ -156,4 +157,26 @@ fn what_cannot_be_had_is_said() {
     let written =
         here.refused(&["build", "all.tsv", "--key", "id", "-o", &format!("{}/a.tamis", server.url)]);
     assert!(written.contains("nothing can be written behind HTTP"), "{written}");
+}
+
+/// A NameNode that hangs takes connections, and never answers. hdfs-native waits for it for ever.
+#[test]
+fn a_namenode_that_is_silent_is_given_up() {
+    let here = Here::new();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap(); // the system takes connections for it
+    let file = format!("hdfs://{}/a.tsv", silent.local_addr().unwrap());
+    let tests: [&[&str]; 3] = [
+        &["build", &file, "--key", "id", "-o", "out.tamis"],
+        &["build", "all.tsv", "--key", "id", "-o", &file],
+        &["query", &file, "17"],
+    ];
+    thread::scope(|scope| {
+        for arguments in tests {
+            let here = &here;
+            scope.spawn(move || {
+                let said = here.refused(arguments);
+                assert!(said.contains("a.tsv") && said.contains("no answer in 30 s"), "{said}");
+            });
+        }
+    });
 }

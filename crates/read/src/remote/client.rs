@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use super::Failure;
 use super::address::{Address, Scheme};
 pub(crate) use super::find::find;
+use super::patient::Patient;
 pub use super::upload::{Upload, check_output};
 
 /// A server that is silent for this long, or refuses for this long, is away.
@@ -136,7 +137,7 @@ fn open_store(address: &Address<'_>) -> Result<Store, Failure> {
             Arc::new(settings.with_client_options(client).with_retry(retry).build().map_err(wrong)?)
         }
         Scheme::Hdfs => {
-            // A NameNode that does not answer is asked again for about as long as others; by itself, for minutes.
+            // A NameNode that refuses is asked again for about as long as others; by itself, for minutes.
             let patience =
                 [("max.attempts", "7"), ("sleep.base.millis", "500"), ("sleep.max.millis", "4000")]
                     .map(|(name, value)| (format!("dfs.client.failover.{name}"), value));
@@ -147,7 +148,7 @@ fn open_store(address: &Address<'_>) -> Result<Store, Failure> {
                 "" => builder, // of Hadoop's settings
                 _ => builder.with_url(address.store),
             };
-            Arc::new(builder.build().map_err(wrong)?)
+            Arc::new(Patient(builder.build().map_err(wrong)?))
         }
     };
     Ok(store)

@@ -20,6 +20,8 @@ mod failure;
 #[cfg(feature = "cloud")]
 mod find;
 #[cfg(feature = "cloud")]
+mod patient;
+#[cfg(feature = "cloud")]
 mod upload;
 
 use std::fs::File;
