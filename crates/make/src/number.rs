@@ -2,6 +2,9 @@
 //!
 //! Decimal units, thousands separated by commas, no more digits than can be read, and no digit
 //! that hides a difference that matters: `100 %` is said of the whole only.
+//!
+//! Small numbers have one notation, alone and in a table: decimals down to [`SMALLEST`], exponents below
+//! it. So a rate reads the same wherever it is told.
 
 use std::time::Duration;
 
@@ -20,7 +23,11 @@ pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A rate or any other plain number, to four significant digits: `0.0101`, `9.8e-7`, `12,346`.
+/// The exponent of the smallest numbers without one: 0.00001. People can count the zeros of these, and with four
+/// significant digits they have eight decimals.
+const SMALLEST: i32 = -5;
+
+/// A rate or any other plain number, to four significant digits: `0.0101`, `0.00005543`, `9.8e-7`, `12,346`.
 pub fn rate(value: f64) -> String {
     significant(value, 4)
 }
@@ -42,8 +49,8 @@ pub enum Rates {
 }
 
 impl Rates {
-    /// The most decimals that people can count.
-    const MOST: f64 = 8.0;
+    /// The most decimals: those of the smallest number, with four digits.
+    const MOST: f64 = (3 - SMALLEST) as f64;
 
     /// The notation for these: four significant digits of the median, and two of each that is not below a thousandth
     /// of it, if that is not too many decimals. What is far below most is only said to be less than can be written.
@@ -176,7 +183,7 @@ fn with_unit(number: String, unit: &str) -> String {
 }
 
 /// A number to this many significant digits, without trailing zeros; the digits of the integer part
-/// all stand. Very small and very large ones are written as `9.8e-7`, what is not a number as a dash.
+/// all stand. Those below 0.00001 and very large ones are written as `9.8e-7`, what is not a number as a dash.
 pub fn significant(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "–".to_owned();
@@ -192,7 +199,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     let written = format!("{:.*e}", digits - 1, value);
     let Some((mantissa, exponent)) = written.split_once('e') else { return written };
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..15).contains(&exponent) {
+    if !(SMALLEST..15).contains(&exponent) {
         return format!("{}e{exponent}", trimmed(mantissa));
     }
     let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
@@ -247,6 +254,15 @@ mod tests {
             written,
             ["0.0101", "9.8e-7", "0.1007", "0.0001", "0.0001", "1", "0", "-0.25", "12,346", "1e18"]
         );
+    }
+
+    #[test]
+    fn a_rate_alone_has_the_notation_of_a_report() {
+        let written: Vec<String> = [0.000_066_63, 0.000_05, 0.000_010_01, 0.00001, 9.999e-6].map(rate).into();
+        assert_eq!(written, ["0.00006663", "0.00005", "0.00001001", "0.00001", "9.999e-6"]);
+        for value in [0.25, 0.01, 0.000_066_63, 0.000_010_01, 0.00001, 9.999e-6, 5.543e-9, 1e-15] {
+            assert_eq!(rate(value), Rates::of([value]).brief(value));
+        }
     }
 
     #[test]

@@ -85,12 +85,12 @@ fn size(report: &Report) -> String {
         return format!("{} ({how})", number::counted(keys, "key"));
     }
     report.keys.map_or("unknown: a filter is full".into(), |(least, most)| {
-        format!(
-            "about {} keys{} (an estimate; planned for {})",
-            number::count(most.round() as u64),
-            if least < most { ", fewer if groups share some" } else { "" },
-            number::count(report.planned)
-        )
+        let (about, planned) = (number::count(most.round() as u64), number::count(report.planned));
+        // Short enough for a cell of the table, which would cut the rest.
+        match least < most {
+            true => format!("about {about} keys, fewer if groups share some (planned: {planned})"),
+            false => format!("about {about} keys (an estimate; planned for {planned})"),
+        }
     })
 }
 

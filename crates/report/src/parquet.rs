@@ -6,24 +6,26 @@ use tamis_jobs::parquet::index::{Made, Report as Indexed};
 use tamis_jobs::parquet::inspect::{Distinct, Inspected, Report as Inspection, Worth};
 use tamis_jobs::parquet::sized::Count;
 use tamis_jobs::statistics::wilson;
-use tamis_make::number;
+use tamis_make::number::{self, Rates};
 
 use crate::{Column, Table};
 
 /// The filters that were made: a line per column.
 pub fn indexed(report: &Indexed) -> Table {
+    let of_columns = || report.filters.chunk_by(|one, next| one.column == next.column);
+    let highest = |some: &[Made]| some.iter().map(|made| made.rate).fold(0.0, f64::max);
+    let rates = Rates::of(of_columns().map(highest));
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for some in report.filters.chunk_by(|one, next| one.column == next.column) {
+    for some in of_columns() {
         let values: u64 = some.iter().map(|made| made.values.number()).sum();
         let about = some.iter().any(|made| matches!(made.values, Count::Estimated(_)));
         let bytes: u64 = some.iter().map(|made| made.bytes).sum();
-        let worst = some.iter().map(|made| made.rate).fold(0.0, f64::max);
         rows.push(vec![
             some[0].column.clone(),
             number::count(some.len() as u64),
             if about { estimated(values) } else { number::count(values) },
             number::bytes(bytes),
-            number::rate(worst),
+            rates.text(highest(some)),
             number::count(some.iter().filter(|made| made.replaces).count() as u64),
         ]);
     }
@@ -70,8 +72,9 @@ pub fn inspected(files: &[Inspection]) -> Table {
     if several {
         columns.insert(0, Column::left("file"));
     }
+    let all = files.iter().flat_map(|file| &file.chunks);
+    let rates = Rates::of(all.filter_map(|chunk| chunk.filter).map(|filter| filter.rate));
     let row = |file: &Inspection, chunk: &Inspected| {
-        let of = |show: fn(&_) -> String| chunk.filter.as_ref().map_or(String::new(), show);
         let mut row = vec![
             chunk.group.to_string(),
             chunk.column.clone(),
@@ -79,8 +82,8 @@ pub fn inspected(files: &[Inspection]) -> Table {
             number::count(chunk.rows),
             distinct(chunk.distinct),
             chunk.filter.map_or("none".into(), |filter| number::bytes(filter.bytes)),
-            of(|filter| number::percent(filter.fill)),
-            of(|filter| number::rate(filter.rate)),
+            chunk.filter.map_or(String::new(), |filter| number::percent(filter.fill)),
+            chunk.filter.map_or(String::new(), |filter| rates.text(filter.rate)),
             worth(chunk),
         ];
         if several {
@@ -214,11 +217,17 @@ pub fn checked(files: &[File]) -> Table {
         Column::right("95 % interval"),
         Column::right("rate by the bits"),
     ];
-    let row = |name: String, sum: Sum| {
+    let mut sums: Vec<_> =
+        files.iter().map(|file| (file.path.display().to_string(), Sum::of([file]))).collect();
+    if files.len() > 1 {
+        sums.push(("(all)".into(), Sum::of(files)));
+    }
+    // The lower end of an interval may be far below all rates, and tells nothing then.
+    let rates = Rates::of(sums.iter().flat_map(|(_, sum)| {
+        sum.rate().into_iter().flat_map(|(rate, (_, high))| [rate, high]).chain(sum.expected())
+    }));
+    let row = |(name, sum): (String, Sum)| {
         let (measured, expected) = (sum.rate(), sum.expected());
-        let rates = number::Rates::of(
-            measured.into_iter().flat_map(|(rate, (_, high))| [rate, high]).chain(expected),
-        );
         let (rate, interval) = measured.map_or((String::new(), String::new()), |(rate, interval)| {
             (rates.text(rate), rates.interval(interval))
         });
@@ -235,12 +244,7 @@ pub fn checked(files: &[File]) -> Table {
             expected.map_or(String::new(), |rate| rates.text(rate)),
         ]
     };
-    let mut rows: Vec<_> =
-        files.iter().map(|file| row(file.path.display().to_string(), Sum::of([file]))).collect();
-    if files.len() > 1 {
-        rows.push(row("(all)".into(), Sum::of(files)));
-    }
-    Table { columns, rows, ..Table::default() }
+    Table { columns, rows: sums.into_iter().map(row).collect(), ..Table::default() }
 }
 
 /// The same for programs.

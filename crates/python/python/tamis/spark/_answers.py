@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow import compute
 
 import tamis
 from tamis import _tamis
 from tamis.spark._tasks import Shipped, Task, in_a_row, marked
+
+# Its functions are made when it is imported, so type checkers do not know them.
+pc: Any = compute
 
 # The largest number of Spark, which has none without a sign.
 _MOST_LONG = (1 << 63) - 1

@@ -644,4 +644,5 @@ def arrow_udf(task: Any, returns: str) -> Any:
         return task(*columns)
 
     of_arrays.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark asks for them
-    return F.arrow_udf(of_arrays, returns)
+    udf: Any = F.arrow_udf  # none of its overloads fits a function whose types are only told at run time
+    return udf(of_arrays, returns)

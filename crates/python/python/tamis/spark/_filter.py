@@ -45,17 +45,17 @@ def filter_source(
     if source.text is not None and not raw:
         df = _parsed(source, df)
     writer = df.write
-    form = form or text["format"]
+    kind: str = form or text["format"]
     if source.text is not None and raw:
         writer.text(output)
-    elif form in ("csv", "tsv"):
+    elif kind in ("csv", "tsv"):
         named = text["format"] in ("parquet", "ndjson", "lines") or not text["no_header"]
-        sep = "," if form == "csv" else "\t"
+        sep = "," if kind == "csv" else "\t"
         blanks = {"ignoreLeadingWhiteSpace": False, "ignoreTrailingWhiteSpace": False}
         # Quotes in TSV are ordinary characters: only what cannot stand there otherwise is quoted.
-        writer.csv(output, header=named, sep=sep, escape='"', escapeQuotes=form == "csv", **blanks)
+        writer.csv(output, header=named, sep=sep, escape='"', escapeQuotes=kind == "csv", **blanks)
     else:
-        writer.format({"ndjson": "json"}.get(form, form)).save(output)
+        writer.format({"ndjson": "json"}.get(kind, kind)).save(output)
     return dict(seen.get)
 
 

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from typing import Any, Optional
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow import compute
 
 import tamis
 from tamis import _tamis
+
+# Its functions are made when it is imported, so type checkers do not know them.
+pc: Any = compute
 
 # Parts of a job, as rows that Spark moves: the number that they are brought together by, and the bytes.
 PARTS = "part long, data binary"

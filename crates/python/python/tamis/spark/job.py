@@ -318,7 +318,7 @@ def _filter(spark: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], str
         found = filter_source(source, sketch, options, group, request["invert"], draft, form, request["partial"])
         asks = source.classes(source.options({"key": options["key"]}), sketch._file)
         told: dict[str, Any] = {**found, "quoted": _quoted(source), "classes": asks}
-        if draft is not None and staging is None:
+        if draft is not None and output is not None and staging is None:
             store.move_folder(draft, output)
         elif draft is not None:
             told.update(draft=draft, output=output)  # the command does it, once
