@@ -340,7 +340,7 @@ mod tests {
         let range = Range::new(0.02, 0.12, true, Format::Plain, 6, true);
         assert_eq!(labels(&range), ["0.02", "0.05", "0.1", "0.2"]);
         let range = Range::new(1e-7, 1.0, true, Format::Plain, 8, true);
-        assert_eq!(labels(&range), ["1e-7", "1e-6", "1e-5", "0.0001", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(labels(&range), ["1e-7", "1e-6", "0.00001", "0.0001", "0.001", "0.01", "0.1", "1"]);
         let range = Range::new(1e-60, 1.0, true, Format::Plain, 6, true);
         assert_eq!(labels(&range), ["1e-60", "1e-50", "1e-40", "1e-30", "1e-20", "1e-10", "1"]);
     }
