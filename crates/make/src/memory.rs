@@ -19,7 +19,7 @@ use tamis_read::{Control, Explained, Sources, Table};
 
 use crate::arena::Placing;
 use crate::aside::{self, Aside};
-use crate::build::{self, Job, Putting, Sketches};
+use crate::build::{self, Built, Hashed, Job, Putting, Sketches};
 use crate::files::{self, Mapped};
 use crate::opt;
 
@@ -29,6 +29,14 @@ pub const FEW: u64 = 4096;
 /// The threads for a table of this many rows, where this many are allowed.
 pub fn threads_for(threads: usize, rows: u64) -> usize {
     if rows < FEW { 1 } else { threads }
+}
+
+/// Hashes of fewer keys are put in on one thread: none of the steps takes as long as beginning threads for it.
+const FEW_HASHES: u64 = 1 << 18;
+
+/// The threads for this many keys that come as their hashes, where this many are allowed.
+pub fn threads_for_hashes(threads: usize, keys: u64) -> usize {
+    if keys < FEW_HASHES { 1 } else { threads }
 }
 
 /// What was built.
@@ -84,6 +92,12 @@ pub fn build(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Repo
     of_sources(job, Sources::of_table(table, &job.recipe.columns())?, [] as [&Path; 0], control)
 }
 
+/// Builds sketches of keys that come as their hashes: the bytes are those of a table of the keys. The job
+/// [takes hashes](Job::takes_hashes), by which these were made.
+pub fn build_hashed(job: &Job, keys: Hashed, control: &Control) -> Result<Report> {
+    report(job, build::make_of_hashes(job, keys, control)?)
+}
+
 /// Builds sketches of the inputs that the job names, and tells how these were understood.
 pub fn build_inputs(job: &Job, control: &Control) -> Result<(Report, Vec<Explained>)> {
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
@@ -101,11 +115,17 @@ fn of_sources<P: AsRef<Path>>(
 ) -> Result<Report> {
     let aside = Aside::open(&job.bad_rows, [], inputs)?;
     let built = build::make(job, &mut sources, aside.as_ref(), &mut |_, _| (), control)?;
+    let report = report(job, built)?;
+    aside::finish(aside)?;
+    Ok(report)
+}
+
+/// What was built, as a container in memory.
+fn report(job: &Job, built: Built) -> Result<Report> {
     let heavy = built.heavy.as_ref();
     let extras = Extras { heavy, about: Some(&built.about), journal: b"" };
     let file =
         files::in_memory(&built.params, (&built.rows, &built.beside), &built.arena, extras, job.threads)?;
-    aside::finish(aside)?;
     let (skipped, estimated) = (built.skipped, built.estimated);
     Ok(Report { file, skipped, estimated, heavy: heavy.map(Heavy::keys) })
 }

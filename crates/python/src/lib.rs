@@ -35,6 +35,7 @@ use tamis_read::table::Asked;
 use crate::column::Arrays;
 use crate::errors::{Failure, KeyClassWarning, raised, refused};
 use crate::file::File;
+use crate::one::Plain;
 use crate::options::Options;
 use crate::rows::rows;
 
@@ -42,13 +43,25 @@ fn count(table: &Arrays) -> u64 {
     (0..table.parts()).map(|part| table.rows(part) as u64).sum()
 }
 
+/// As many hashes take about as long as a row.
+const OF_HASHES: u64 = 8;
+
 /// Builds sketches of rows, as these options have it.
 #[pyfunction]
 fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<File> {
     let mut job = Options(options).job()?;
-    let table = rows(data, job.recipe.key.len())?;
-    job.threads = memory::threads_for(job.threads, count(&table));
-    let report = patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?;
+    let report = match job.takes_hashes().and_then(|hash| Plain::of_list(data, hash)) {
+        Some(keys) => {
+            let rows = keys.hashes.len() as u64;
+            job.threads = memory::threads_for_hashes(job.threads, rows);
+            patience::run(py, rows / OF_HASHES, |control| memory::build_hashed(&job, keys, control))?
+        }
+        None => {
+            let table = rows(data, job.recipe.key.len())?;
+            job.threads = memory::threads_for(job.threads, count(&table));
+            patience::run(py, count(&table), |control| memory::build(&job, Arc::new(table), control))?
+        }
+    };
     Ok(File { skipped: report.skipped, ..File::kept(report.file) })
 }
 

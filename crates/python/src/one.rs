@@ -4,14 +4,17 @@
 //! the values themselves. It is answered from what is known of the file since it was opened; every other one
 //! goes the way of [`File::contains_one`], which gives the same answer to these, too.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyString};
+use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 use tamis::about::{Class, Classes};
 use tamis::hash::Single;
 use tamis::key::is_present;
 use tamis::params::Common;
 use tamis::sizing::Kind;
+use tamis_make::build::Hashed;
 use tamis_make::files::Mapped;
 use tamis_read::canonical;
 
@@ -51,6 +54,20 @@ impl Plain {
     #[inline]
     pub fn adds(self, key: &Bound<'_, PyAny>) -> PyResult<Option<(u64, Class)>> {
         self.hashed(key, true, true)
+    }
+
+    /// The hashes of the keys of a list, which is neither copied nor made a column; none where some of them take a
+    /// longer way, which says what is wrong with them, too.
+    pub fn of_list(keys: &Bound<'_, PyAny>, hash: Single) -> Option<Hashed> {
+        let plain = Plain { hash, texts: true, integers: true };
+        let list = keys.cast_exact::<PyList>().ok()?;
+        let (mut hashes, mut classes) = (Vec::with_capacity(list.len()), Classes::NONE);
+        for key in list {
+            let (hash, class) = plain.adds(&key).ok()??;
+            hashes.push(hash);
+            classes = classes.and(Classes::of(class));
+        }
+        Some(Hashed { hashes, classes })
     }
 
     #[inline]
@@ -104,42 +121,56 @@ fn has_hash(file: &Mapped, hash: u64) -> PyResult<bool> {
 }
 
 /// What a `tamis.Sketch` is in Rust: a file, until it is closed.
-#[pyclass(subclass, module = "tamis._tamis")]
+#[pyclass(frozen, subclass, module = "tamis._tamis")]
 pub struct Holder {
-    file: Option<Py<File>>,
+    file: RwLock<Option<Py<File>>>,
+    /// How single keys are asked at once, where they can be.
+    plain: Option<Plain>,
+}
+
+impl Holder {
+    /// The file, for as long as nobody closes it: no code of Python may run meanwhile.
+    fn held(&self) -> RwLockReadGuard<'_, Option<Py<File>>> {
+        self.file.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[pymethods]
 impl Holder {
     #[new]
     fn new(file: Py<File>) -> Self {
-        Holder { file: Some(file) }
+        let plain = file.get().plain;
+        Holder { file: RwLock::new(Some(file)), plain }
     }
 
     #[getter]
     fn _held(&self, py: Python<'_>) -> Option<Py<File>> {
-        self.file.as_ref().map(|file| file.clone_ref(py))
+        self.held().as_ref().map(|file| file.clone_ref(py))
     }
 
     #[getter]
     fn _file(&self, py: Python<'_>) -> PyResult<Py<File>> {
-        self._held(py).ok_or_else(|| PyValueError::new_err("the sketch is closed"))
+        self._held(py).ok_or_else(closed)
     }
 
-    fn _let_go(&mut self) {
-        self.file = None;
+    fn _let_go(&self) {
+        let file = self.file.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(file); // which nobody can ask any more
     }
 
     /// Whether this one key may be in the set.
-    fn __contains__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // Held by itself: what a key runs, or a warning, may close the sketch.
-        let held = slf.borrow()._file(slf.py())?;
-        let file = held.get();
-        if let Some(plain) = file.plain
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Some(plain) = self.plain
             && let Some(hash) = plain.asks(key)?
         {
-            return has_hash(&file.file, hash);
+            let held = self.held();
+            return has_hash(&held.as_ref().ok_or_else(closed)?.get().file, hash);
         }
-        file.has_one(key)
+        // Held by itself: what a key runs, or a warning, may close the sketch.
+        self._file(key.py())?.get().has_one(key)
     }
+}
+
+fn closed() -> PyErr {
+    PyValueError::new_err("the sketch is closed")
 }

@@ -121,7 +121,19 @@ def test_executors_hash_with_the_key(spark: Any, tmp_path: Path) -> None:
     assert tamis.spark.count(df, "name", hash="siphash", hash_key=KEY) == {"": 3000}
 
 
+def test_a_driver_takes_the_key_and_leaves_no_file_of_it(tmp_path: Path) -> None:
+    """As the command line hands it over: in a file of its own, or in the job where that goes to a cluster."""
+    from tamis.spark import job
+
+    (tmp_path / "key").write_bytes(bytes(range(100, 116)))
+    job._know_key({"hash_key": str(tmp_path / "key")})
+    assert list(tmp_path.iterdir()) == []
+    job._know_key({"hash_key_digits": bytes(range(200, 216)).hex()})
+    assert {bytes(range(100, 116)), bytes(range(200, 216))} <= {bytes(key) for key in tamis._tamis.hash_keys()}
+
+
 @pytest.mark.spark
+@pytest.mark.full
 @pytest.mark.usefixtures("java")
 def test_the_command_line_hands_the_key_to_spark(program: str, key_file: Path, tmp_path: Path) -> None:
     import pyspark

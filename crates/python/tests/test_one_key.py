@@ -51,6 +51,42 @@ def test_integers_that_are_followed_by_others_keep_their_keys(mixed: list[Any]) 
         assert built.skipped == sum(value is None for value in values)
 
 
+texts = st.text(max_size=5) | st.sampled_from(["", "\\N", "\udc80"])
+others = st.none() | st.booleans() | st.floats(allow_nan=False) | st.dates() | st.builds(np.int16, st.integers(-9, 9))
+usual = texts | integers | st.binary(max_size=4) | st.builds(np.int64, st.integers(-9, 9))
+
+
+def _outcome(values: Any, **options: Any) -> Any:
+    """The bytes of what was built, and the rows left out; or what was said."""
+    try:
+        built = tamis.build(values, **options)
+    except (tamis.Error, ValueError, TypeError) as error:
+        return type(error), str(error)
+    return built.to_bytes(), built.skipped
+
+
+@given(
+    st.lists(usual, max_size=20) | st.lists(usual | others, max_size=20),
+    st.sampled_from(["blocked", "bloom", "fuse", "ribbon", "counting", "count-min"]),
+    st.sampled_from([{}, {"keys": 30}, {"hash": "murmur3"}, {"seed": 7}, {"null": "none"}, {"bits_per_key": 9, "hashes": 2}]),
+    st.sampled_from(["fail", "skip"]),
+)
+def test_a_list_makes_what_an_iterator_over_it_makes(values: list[Any], kind: str, more: dict[str, Any], bad_rows: str) -> None:
+    """Also where it begins with None, which was taken for the end of the iterator."""
+    options = {"kind": kind, "bad_rows": bad_rows, **more}
+    assert _outcome(values, **options) == _outcome(iter(values), **options)
+
+
+def test_many_keys_of_a_list_have_the_bytes_of_an_array_and_of_the_parameters() -> None:
+    """More than are put in on one thread, with and without counting first."""
+    keys = [i * i % 200_003 for i in range(300_000)]
+    for kind in ("blocked", "bloom", "counting", "fuse"):
+        built = tamis.build(keys, kind=kind)
+        assert built == tamis.build(pa.array(keys), kind=kind), kind
+        assert built == tamis.build(keys, params=built.params), kind
+    assert tamis.build(keys, keys=1000) == tamis.build(pa.array(keys), keys=1000)
+
+
 def test_numbers_of_numpy_and_of_enums_are_those_of_python() -> None:
     sketch = tamis.build([1, 2, 2**64 - 1], fpr=1e-9)
     kinds = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]

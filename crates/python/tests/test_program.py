@@ -155,11 +155,13 @@ def test_hadoop_is_not_given_a_command_that_it_cannot_run(command: list[str], fo
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("command", [pytest.param("module", marks=pytest.mark.full), "script"], indirect=True)
 def test_spark_runs_by_the_python_of_the_command(command: list[str], folder: Path, java: None) -> None:
     """The environment is not activated: nothing but the command names its Python."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "PATH": _without_this_python(os.environ["PATH"])}
     arguments = ["build", "keys.txt", "-o", "there.tamis", "--on", "local[2]", "--submit-arg=--driver-memory=512m"]
+    arguments.append("--submit-arg=--conf=spark.ui.enabled=false")
     done = _run(command, arguments, folder, env=environment)
     assert done.returncode == 0, done.stderr
     assert (folder / "there.tamis").read_bytes() == (folder / "keys.tamis").read_bytes()

@@ -43,22 +43,25 @@ def frame(spark: Any) -> Any:
     df.unpersist()
 
 
+# Each way that keys take over executors once; the others take the same way.
 KINDS: list[dict[str, Any]] = [
     {},
-    {"kind": "bloom", "bits_per_key": 10},
     {"hash": "murmur3", "fpr": 0.05},
-    {"hash": "polynomial", "seed": 7, "hashes": 3, "fpr": 0.05},
-    {"kind": "bloom", "hashes": 2, "bits_per_group": 1050},
     {"kind": "fuse"},
-    {"kind": "ribbon"},
     {"kind": "count-min", "weight": "weight", "epsilon": 0.01},
     {"keys": 2000},
-    {"kind": "counting"},
     {"size": "64KB"},
+]
+ALIKE: list[dict[str, Any]] = [
+    {"kind": "bloom", "bits_per_key": 10},
+    {"hash": "polynomial", "seed": 7, "hashes": 3, "fpr": 0.05},
+    {"kind": "bloom", "hashes": 2, "bits_per_group": 1050},
+    {"kind": "ribbon"},
+    {"kind": "counting"},
 ]
 
 
-@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("options", [*KINDS, *(pytest.param(one, marks=pytest.mark.full) for one in ALIKE)], ids=str)
 def test_the_bytes_are_those_of_one_machine(frame: Any, table: pa.Table, options: dict[str, Any]) -> None:
     here = tamis.build(table, key="key", group="group", **options)
     there = tamis.spark.build(frame, key="key", group="group", range_bytes=4096, **options)
@@ -81,21 +84,21 @@ def test_records_of_keywords_are_those_of_one_machine(spark: Any) -> None:
 
 
 def test_a_file_may_be_larger_than_rows_and_results_of_spark_may_be(spark: Any, tmp_path: Path) -> None:
-    """10 MB in ranges of 64 KB, where a job may give back 8 MB; and more tasks than are brought together at once."""
-    df = spark.range(200_000).repartition(70).selectExpr("cast(id as string) as key")
+    """10 MB in ranges of 1 MB, where a job may give back 8 MB; and more tasks than are brought together at once."""
+    df = spark.range(20_000).repartition(70).selectExpr("cast(id as string) as key")
     params = tamis.plan(keys=8_000_000, fpr=0.01)
     path = tmp_path / "large.tamis"
-    there = tamis.spark.build(df, key="key", params=_named(params), range_bytes=64 << 10, path=path)
+    there = tamis.spark.build(df, key="key", params=_named(params), range_bytes=1 << 20, path=path)
     assert path.stat().st_size > 10_000_000
-    here = tamis.build({"key": [str(i) for i in range(200_000)]}, params=_named(params), key="key")
+    here = tamis.build({"key": [str(i) for i in range(20_000)]}, params=_named(params), key="key")
     assert there == here == tamis.open(path)
 
 
 def test_what_is_counted_may_be_more_than_a_result_of_spark_may_be(spark: Any) -> None:
-    """32 MB of hashes, all of which `fuse` needs on the driver, where a job may give back 8 MB."""
-    df = spark.range(4_000_000).withColumnRenamed("id", "key")
-    there = tamis.spark.build(df, key="key", kind="fuse")
-    assert there == tamis.build({"key": pa.array(range(4_000_000))}, key="key", kind="fuse")
+    """12 MB of hashes, all of which `fuse` needs on the driver, where a job may give back 8 MB."""
+    keys = pa.array(range(1_500_000))
+    there = tamis.spark.build(spark.range(1_500_000).withColumnRenamed("id", "key"), key="key", kind="fuse")
+    assert there == tamis.build({"key": keys}, key="key", kind="fuse")
 
 
 def test_what_is_counted_may_be_of_one_hash(spark: Any) -> None:
@@ -107,12 +110,13 @@ def test_what_is_counted_may_be_of_one_hash(spark: Any) -> None:
 def test_no_job_is_run_to_plan_another(spark: Any) -> None:
     """Neither shuffles nor broadcasts are, to count tasks."""
     few, many = spark.range(10), spark.range(0, 100, 1, 70)
+    some = spark.range(0, 100, 1, 3)
     params = json.dumps(tamis.plan(keys=100, key="id"))
     tracker = spark.sparkContext.statusTracker()
     # What the tracker tells it hears from a queue.
     heard = spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty
     spark.sparkContext.setJobGroup("planning", "")
-    for rows, tasks in (many, 70), (few.repartition(100), 100), (many.join(few.hint("broadcast"), "id"), 70):
+    for rows, tasks in (many, 70), (few.repartition(100), 100), (some.join(few.hint("broadcast"), "id"), 3):
         rows = _batch.Source(rows).rows({"key": "id"})
         assert _batch._partitions(rows) == tasks
         ranges = _batch.merged_ranges(rows, {"key": "id", "params": params}, params, 4096)
@@ -495,10 +499,12 @@ def test_columns_may_have_points_in_their_names_and_be_fields_of_structs(spark: 
         table = {key: [row[at] for row in rows]}
         sketch = tamis.spark.build(df, key=key)
         assert sketch == tamis.build(table, key=key)
+        assert tamis.spark.filter_df(df, sketch).count() == 300
+        if key != "user.id":
+            continue  # the other jobs find columns as these do
         assert sketch == tamis.spark.build(df, key=key, params=tamis.spark.plan(df, key=key))
         assert tamis.spark.count(df, key=key) == {"": len(set(table[key]))}
         assert tamis.spark.test(df, sketch)["false_negatives"] == 0
-        assert tamis.spark.filter_df(df, sketch).count() == 300
     assert tamis.spark.build(df, key="1") == tamis.build({"user.id": [row[0] for row in rows]}, key="1")
     for function in [tamis.spark.plan, tamis.spark.count]:
         with pytest.raises(TypeError, match="unexpected keyword argument 'fprr'; it takes .*fpr"):
@@ -669,7 +675,7 @@ def _learned(state: Path, batch: int, keys: list[str], **options: Any) -> None:
     tamis.build({"ip": keys}, key="ip", **options).save(state / f"sketch-0123456789ab-{batch:012d}.tamis")
 
 
-@pytest.mark.parametrize("kind", ["bloom", "count-min"])
+@pytest.mark.parametrize("kind", ["bloom", pytest.param("count-min", marks=pytest.mark.full)])
 def test_states_that_answered_do_not_pile_up(spark: Any, tmp_path: Path, kind: str) -> None:
     """Neither as files of Spark, which stay on all machines, nor as broadcasts."""
     asked, state, context = tmp_path / "asked", tmp_path / "state", spark.sparkContext

@@ -34,21 +34,71 @@ def _run(program: str, folder: Path, *words: object) -> subprocess.CompletedProc
     return subprocess.run(command, env=_environment(temporary), capture_output=True, text=True, timeout=600, cwd=folder)
 
 
-ON = ["--on", "local[2]", "--submit-arg=--driver-memory=512m"]
+ON = ["--on", "local[2]", "--submit-arg=--driver-memory=512m", "--submit-arg=--conf=spark.ui.enabled=false"]
 
 
 def _answers(folder: Path) -> list[str]:
     return sorted(line for part in folder.glob("batch=*/part-*") for line in part.read_text().splitlines())
 
 
-def test_files_that_come_are_learned_and_asked_as_on_one_machine(program: str, tmp_path: Path, cli: Any) -> None:
+def _request(folder: Path, learning: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What the command line asks of Spark."""
+    reading: dict[str, Any] = {"bad_rows": None}
+    return {
+        **{"train": [str(folder / "in")], "query": [], "reading": reading, "learning": {**reading, **learning}},
+        **{"query_key": [], "query_is_lines": False, "follow": False, "every": None},
+        **{"state": str(folder / "state"), "answers": None, "output": None, **more},
+    }
+
+
+def _files(folder: Path, cli: Any) -> list[str]:
+    """Files to learn and to ask, and the words with which one machine does it."""
     for name in ("in", "ask"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "in" / "a.csv").write_text("id,land\n" + "".join(f"u{i},{'at' if i % 3 else 'it'}\n" for i in range(900)))
-    (tmp_path / "in" / "of-filters.tamis").write_text("no,rows\n")
-    (tmp_path / "ask" / "q.csv").write_text("who\n" + "".join(f"u{i}\nu{i}\n" for i in range(600, 1800)))
-    cli("plan", tmp_path / "in" / "a.csv", "--key", "id", "--group", "land", "--fpr", "0.01", "-o", tmp_path / "p.json")
-    words = ["--train", "in", "--query", "ask", "--query-key", "who", "--params", "p.json"]
+        (folder / name).mkdir()
+    (folder / "in" / "a.csv").write_text("id,land\n" + "".join(f"u{i},{'at' if i % 3 else 'it'}\n" for i in range(900)))
+    (folder / "in" / "of-filters.tamis").write_text("no,rows\n")
+    (folder / "ask" / "q.csv").write_text("who\n" + "".join(f"u{i}\nu{i}\n" for i in range(600, 1800)))
+    cli("plan", folder / "in" / "a.csv", "--key", "id", "--group", "land", "--fpr", "0.01", "-o", folder / "p.json")
+    return ["--train", "in", "--query", "ask", "--query-key", "who", "--params", "p.json"]
+
+
+def _more_files(folder: Path) -> None:
+    (folder / "in" / "b.csv").write_text("id,land\n" + "".join(f"v{i},at\n" for i in range(50)))
+    (folder / "ask" / "r.csv").write_text("who\nv7\nu3\nnobody\n")
+
+
+def _change_file(folder: Path) -> None:
+    (folder / "in" / "b.csv").write_text("id,land\nlate,at\n")
+    os.utime(folder / "in" / "b.csv", (1e9, 1e9))
+
+
+CHANGED = "b.csv: this file was changed after it was read"
+
+
+def test_files_that_come_are_learned_and_asked_as_on_one_machine(
+    spark: Any, program: str, tmp_path: Path, cli: Any
+) -> None:
+    words = _files(tmp_path, cli)
+    asked = {"query": [str(tmp_path / "ask")], "query_key": ["who"], "answers": str(tmp_path / "answers")}
+    request = _request(tmp_path, {"params": str(tmp_path / "p.json")}, **asked)
+    for rows, queries, resumed in ((900, 2400, False), (50, 3, True)):
+        told, _ = job._stream(spark, request)
+        assert (told["rows"], told["queries"], told["resumed"]) == (rows, queries, resumed), told
+        done = _run(program, tmp_path, *words, "--state", "here", "-o", "here.txt", "--batch", "1e6")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "state" / "filter.tamis").read_bytes() == (tmp_path / "here" / "filter.tamis").read_bytes()
+        assert _answers(tmp_path / "answers") == sorted((tmp_path / "here.txt").read_text().splitlines())
+        if not resumed:
+            _more_files(tmp_path)
+    _change_file(tmp_path)
+    with pytest.raises(tamis.Error, match=CHANGED):
+        job._stream(spark, request)
+
+
+@pytest.mark.full
+def test_the_command_line_learns_and_asks_files_on_spark(program: str, tmp_path: Path, cli: Any) -> None:
+    """The same by the program, which says what it learned as it does on one machine."""
+    words = _files(tmp_path, cli)
     there = [*words, "--state", "state", "-o", "answers", "--json", *ON]
     here = [*words, "--state", "here", "-o", "here.txt", "--batch", "1e6", "--json"]
     for rows, queries, resumed in ((900, 2400, False), (50, 3, True)):
@@ -60,16 +110,13 @@ def test_files_that_come_are_learned_and_asked_as_on_one_machine(program: str, t
         assert (tmp_path / "state" / "filter.tamis").read_bytes() == (tmp_path / "here" / "filter.tamis").read_bytes()
         assert _answers(tmp_path / "answers") == sorted((tmp_path / "here.txt").read_text().splitlines())
         if not resumed:
-            (tmp_path / "in" / "b.csv").write_text("id,land\n" + "".join(f"v{i},at\n" for i in range(50)))
-            (tmp_path / "ask" / "r.csv").write_text("who\nv7\nu3\nnobody\n")
-
-    (tmp_path / "in" / "b.csv").write_text("id,land\nlate,at\n")
-    os.utime(tmp_path / "in" / "b.csv", (1e9, 1e9))
+            _more_files(tmp_path)
+    _change_file(tmp_path)
     done = _run(program, tmp_path, *there)
-    assert done.returncode == 1 and "b.csv: this file was changed after it was read" in done.stderr, done.stderr
+    assert done.returncode == 1 and CHANGED in done.stderr, done.stderr
 
 
-def test_a_followed_stream_ends_well_and_goes_on(program: str, tmp_path: Path, cli: Any) -> None:
+def test_a_followed_stream_ends_well_and_goes_on(spark: Any, program: str, tmp_path: Path, cli: Any) -> None:
     folder, state = tmp_path / "in", tmp_path / "state"
     folder.mkdir()
     (folder / "a.txt").write_text("".join(f"{i}\n" for i in range(500)))
@@ -95,8 +142,8 @@ def test_a_followed_stream_ends_well_and_goes_on(program: str, tmp_path: Path, c
     assert running.returncode == 0 and "has all batches" in said, said
 
     (folder / "c.txt").write_text("".join(f"{i}\n" for i in range(700, 800)))
-    done = _run(program, tmp_path, *words, "-o", "learned.tamis")
-    assert done.returncode == 0, done.stderr
+    told, _ = job._stream(spark, _request(tmp_path, {"keys": 1000}, output=str(tmp_path / "learned.tamis")))
+    assert (told["rows"], told["resumed"]) == (100, True), told
     cli("stream", "--train", folder, "--keys", "1000", "--state", tmp_path / "here")
     assert (tmp_path / "learned.tamis").read_bytes() == (tmp_path / "here" / "filter.tamis").read_bytes()
 
@@ -108,13 +155,8 @@ def test_counts_and_tables_of_parquet_are_learned_of_streams(spark: Any, tmp_pat
     (tmp_path / "in").mkdir()
     rows = {"id": [i % 70 for i in range(300)], "n": [i % 4 for i in range(300)]}
     pq.write_table(pa.table(rows), tmp_path / "in" / "a.parquet")
-    reading: dict[str, Any] = {"bad_rows": None}
-    learning = {**reading, "key": "id", "weight": "n", "kind": "count-min", "epsilon": 0.01}
-    request: dict[str, Any] = {
-        **{"train": [str(tmp_path / "in")], "query": [str(tmp_path / "in")], "reading": reading, "learning": learning},
-        **{"query_key": [], "query_is_lines": False, "follow": False, "every": None},
-        **{"state": str(tmp_path / "state"), "answers": str(tmp_path / "answers"), "output": None},
-    }
+    learning = {"key": "id", "weight": "n", "kind": "count-min", "epsilon": 0.01}
+    request = _request(tmp_path, learning, query=[str(tmp_path / "in")], answers=str(tmp_path / "answers"))
     told, _ = job._stream(spark, request)
     assert (told["rows"], told["queries"], told["answers"]) == (300, 300, 70), told
     words = ["--train", tmp_path / "in", "--query", tmp_path / "in", "--key", "id", "--weight", "n"]

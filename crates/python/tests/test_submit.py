@@ -37,7 +37,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _on(folder: Path) -> list[str]:
     java = f"--driver-java-options=-Djava.io.tmpdir={folder}"
-    return ["--on", "local[2]", "--submit-arg=--driver-memory=512m", f"--submit-arg={java}"]
+    no_page = "--submit-arg=--conf=spark.ui.enabled=false"
+    return ["--on", "local[2]", "--submit-arg=--driver-memory=512m", no_page, f"--submit-arg={java}"]
 
 
 def test_a_driver_without_the_package_is_told_what_to_install(program: str, tmp_path: Path) -> None:
@@ -69,6 +70,19 @@ def test_files_have_the_names_that_the_user_gave_them(program: str, tmp_path: Pa
     assert found.stdout == "logs/a.txt\n", found
 
 
+def test_what_is_to_be_said_of_quotes_is_told_on_spark(spark: Any, program: str, tmp_path: Path) -> None:
+    from tamis.spark import job
+
+    filters, data = tmp_path / "f.tamis", tmp_path / "d.tsv"
+    data.write_text('id\tn\n"a"\t1\n')
+    subprocess.run([program, "build", data, "--key", "id", "-o", filters], check=True, capture_output=True)
+    asked = {"inputs": [str(data)], "filters": str(filters), "group": None, "bad_rows": None}
+    to_filter = {**asked, "output": None, "output_format": None, "invert": False, "partial": False}
+    to_test = {**asked, "negatives": [], "random": 0, "seed": 1}
+    assert job._filter(spark, to_filter)[0]["quoted"] == job._test(spark, to_test)[0]["quoted"] == ["none"]
+
+
+@pytest.mark.full
 def test_what_is_said_of_quotes_is_said_on_spark(program: str, tmp_path: Path) -> None:
     filters, data, temporary = tmp_path / "f.tamis", tmp_path / "d.tsv", tmp_path / "temporary"
     data.write_text('id\tn\n"a"\t1\n')
@@ -163,7 +177,9 @@ def test_the_published_streams_answer_what_was_learned(spark: Any, tmp_path: Pat
     assert all(int(estimate) >= trained.count(address) for address, estimate in estimates.items())
 
 
-@pytest.mark.parametrize("verb, how", [("build", signal.SIGINT), ("filter", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    "verb, how", [("build", signal.SIGINT), pytest.param("filter", signal.SIGTERM, marks=pytest.mark.full)]
+)
 def test_an_interrupted_job_shows_its_progress_and_leaves_nothing(
     program: str, tmp_path: Path, verb: str, how: signal.Signals
 ) -> None:

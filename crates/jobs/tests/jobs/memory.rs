@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tamis::about::Classes;
 use tamis::hash::Scheme;
 use tamis::key::Recipe;
 use tamis::params::{Common, Params};
@@ -11,9 +12,9 @@ use tamis::sizing::Kind;
 use tamis_jobs::ask::Extent;
 use tamis_jobs::lookup::{Lookup, contains_one};
 use tamis_jobs::request::{ByHand, Counting, Sizes, sketches};
-use tamis_make::build::{self, Given, Job, Sketches};
+use tamis_make::build::{self, Given, Hashed, Job, Sketches};
 use tamis_make::files;
-use tamis_make::memory::{Builder, build, plan};
+use tamis_make::memory::{Builder, build, build_hashed, plan};
 use tamis_make::merge::merge_in_memory;
 use tamis_make::rows::{BadRows, OnBad};
 use tamis_read::refusal::Refusal;
@@ -94,6 +95,49 @@ fn with(params: Params, kind: Kind, threads: usize) -> Job {
     Job { sketches: Sketches::Given(given), ..job(kind, threads) }
 }
 
+/// Keys without a column.
+#[derive(Clone)]
+struct Lines(Vec<String>);
+
+impl Table for Lines {
+    fn columns(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn check(&self, _: usize) -> Result<(), Box<dyn Refusal>> {
+        Ok(())
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn rows(&self, _: usize) -> usize {
+        self.0.len()
+    }
+
+    fn fill<'a>(
+        &'a self,
+        _: usize,
+        _: usize,
+        rows: Range<usize>,
+        _: &'a mut Vec<u8>,
+        cells: &mut Cells<'_, 'a>,
+    ) -> Result<(), Fault> {
+        cells.set_all(self.0[rows].iter().map(|line| Some(line.as_bytes())));
+        Ok(())
+    }
+}
+
+/// Sketches of them, planned for this many keys where it is said.
+fn lines_job(kind: Kind, threads: usize, keys: Option<u64>) -> Job {
+    let common = Common { kind, hash: Scheme::DEFAULT, recipe: Recipe::lines() };
+    let sizes = Sizes { keys, ..Sizes::default() };
+    let all = (&sizes, &ByHand::default(), &Counting::default());
+    let sketches = sketches(&common, None, all, None, false).unwrap();
+    Job { sketches, recipe: common.recipe, ..job(kind, threads) }
+}
+
 fn rows() -> impl Strategy<Value = Rows> {
     prop::collection::vec((0u8..4, 0u16..300), 1..400)
 }
@@ -122,6 +166,28 @@ proptest! {
         let kept = build(&job, Texts::of(&rows, part), &Control::default()).unwrap().file;
         prop_assert!(kept.bytes() == std::fs::read(&file).unwrap());
         prop_assert!(files::from_bytes(kept.bytes()).unwrap().bytes() == kept.bytes());
+    }
+
+    #[test]
+    fn keys_that_come_as_their_hashes_give_the_bytes_of_a_table(rows in rows(), threads in 1usize..4, kind in 0usize..5, sizing in 0usize..3) {
+        let kind = [Kind::Blocked, Kind::Bloom, Kind::Fuse, Kind::Ribbon, Kind::Counting][kind];
+        let lines = Lines(rows.iter().map(|(group, key)| format!("{group}-{}", key % 50)).collect());
+        let whole = lines_job(kind, threads, None);
+        let job = match sizing {
+            0 => whole,
+            1 if !kind.is_static() => lines_job(kind, threads, Some(70)),
+            _ => {
+                let params = plan(&whole, Arc::new(lines.clone()), &Control::default()).unwrap();
+                Job { sketches: Sketches::Given(Given::new(params, false, None).unwrap()), ..whole }
+            }
+        };
+        let hash = job.takes_hashes().unwrap();
+        let hashes = lines.0.iter().map(|line| hash.hash(line.as_bytes())).collect();
+        let keys = Hashed { hashes, classes: Classes::TEXT };
+        let built = build_hashed(&job, keys, &Control::default()).unwrap();
+        let expected = build(&job, Arc::new(lines), &Control::default()).unwrap();
+        prop_assert!(built.file.bytes() == expected.file.bytes());
+        prop_assert_eq!((built.skipped, built.estimated), (expected.skipped, expected.estimated));
     }
 
     #[test]
@@ -192,4 +258,16 @@ fn a_table_that_fails_spoils_what_it_was_added_to() {
     assert!(error.to_string().starts_with("row 1 (counted from 0): group \"g2\" is not in"), "{error}");
     assert!(builder.add(known, &Control::default()).is_err());
     assert!(builder.finish().unwrap_err().to_string().contains("start again"));
+}
+
+#[test]
+fn hashes_do_in_place_of_rows_only_where_nothing_else_of_a_row_is_asked_for() {
+    assert!(lines_job(Kind::Blocked, 1, None).takes_hashes().is_some());
+    for kind in [Kind::Blocked, Kind::Bloom, Kind::Counting] {
+        assert!(job(kind, 1).takes_hashes().is_none(), "its keys have a column and groups");
+    }
+    let steps = Recipe { key: vec![":lower".parse().unwrap()], ..Recipe::lines() };
+    assert!(Job { recipe: steps, ..lines_job(Kind::Blocked, 1, None) }.takes_hashes().is_none());
+    let aside = BadRows::SetAside("bad.ndjson".into());
+    assert!(Job { bad_rows: aside, ..lines_job(Kind::Blocked, 1, None) }.takes_hashes().is_none());
 }

@@ -45,11 +45,24 @@ pub(super) fn put_pairs(
     threads: usize,
     control: &Control,
 ) -> Result<Words> {
+    put_batches(&|work| pairs.each(threads, control, work), params, words, threads)
+}
+
+/// Gives batches to what it is handed, on some threads.
+type Give<'a> = dyn Fn(&(dyn Fn(Batch<'_>) -> Result<()> + Sync)) -> Result<()> + 'a;
+
+/// Puts batches that are given on this many threads into an arena, which may hold something already.
+pub(super) fn put_batches(
+    give: &Give<'_>,
+    params: &Params,
+    words: Option<Words>,
+    threads: usize,
+) -> Result<Words> {
     let placing = Placing::new(params);
     if arena::share(&placing, threads) {
         let mut words = words.map_or_else(|| placing.empty(), Ok)?;
         let ranges = Ranges::new(&placing, &mut words, threads);
-        let sinks = put(pairs, &|| Ok(Shared::new(&placing, &ranges)), threads, control)?;
+        let sinks = put(give, &|| Ok(Shared::new(&placing, &ranges)))?;
         sinks.into_iter().for_each(Shared::finish);
         drop(ranges);
         return Ok(words);
@@ -59,7 +72,7 @@ pub(super) fn put_pairs(
         Some(words) => Ok(Private::with(&placing, words)),
         None => Private::new(&placing),
     };
-    let mut arenas = put(pairs, &private, threads, control)?.into_iter().map(Private::finish);
+    let mut arenas = put(give, &private)?.into_iter().map(Private::finish);
     let mut all = match arenas.next() {
         Some(first) => first,
         None => private()?.finish(),
@@ -68,15 +81,10 @@ pub(super) fn put_pairs(
     Ok(all)
 }
 
-/// Gives pairs to as many sinks as threads are at work.
-fn put<T: Take>(
-    pairs: &Pairs,
-    sink: &(dyn Fn() -> Result<T> + Sync),
-    threads: usize,
-    control: &Control,
-) -> Result<Vec<T>> {
+/// Gives batches to as many sinks as threads are at work.
+fn put<T: Take>(give: &Give<'_>, sink: &(dyn Fn() -> Result<T> + Sync)) -> Result<Vec<T>> {
     let idle: Mutex<Vec<T>> = Mutex::new(Vec::new());
-    pairs.each(threads, control, &|batch| {
+    give(&|batch| {
         let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut sink = waiting.map_or_else(sink, Ok)?;
         match batch {

@@ -2,13 +2,14 @@
 //!
 //! [`Sketches`] say what is made. A job counts, plans and builds, as far as that needs each of them:
 //! `sketches` knows what must be known of the rows first and how keys get in, `insert` puts keys in row by
-//! row, `from_counted` the hashes that were counted, `static_filters` all hashes of a set at once; `finish` writes
+//! row, `from_counted` the hashes that were counted, `of_hashes` those that came in place of rows, `static_filters` all hashes of a set at once; `finish` writes
 //! the files, `add` begins with a file.
 
 mod add;
 mod finish;
 mod from_counted;
 mod insert;
+mod of_hashes;
 mod refusal;
 mod sketches;
 mod static_filters;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tamis::about::About;
+use tamis::about::{About, Classes};
 use tamis::countmin::Heavy;
 use tamis::format::{Beside, Tally};
 use tamis::key::Recipe;
@@ -31,6 +32,8 @@ pub use self::add::{Addition, add};
 use self::finish::{Output, finish, gather};
 pub(crate) use self::from_counted::{from_pairs, of_counted};
 pub(crate) use self::insert::{Taken, insert, insert_distinct, taken};
+pub use self::of_hashes::Hashed;
+pub(crate) use self::of_hashes::make_of_hashes;
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
 pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches, Static};
@@ -73,8 +76,13 @@ impl Job {
 
     /// What is recorded about the file of rows that are open: with the classes of their keys.
     fn about(&self, sources: &Sources) -> About {
+        self.about_classes(sources.classes(&self.recipe.key_columns()))
+    }
+
+    /// The same of keys of these classes.
+    fn about_classes(&self, classes: Classes) -> About {
         let mut about = self.about.clone();
-        about.record_classes(sources.classes(&self.recipe.key_columns()));
+        about.record_classes(classes);
         about
     }
 

@@ -42,13 +42,17 @@ def as_batches(data: Any) -> Optional[Batches]:
     return None
 
 
+# What an iterator gives that has ended: a key may be None.
+_NOTHING: Any = object()
+
+
 def first_of(data: Any) -> tuple[Any, Optional[Batches]]:
     """An iterator, looked at: with batches of Arrow it is a stream; else the same as before."""
     if not isinstance(data, Iterator):
         return data, None
-    first = next(data, None)
-    whole = itertools.chain([] if first is None else [first], data)
-    if first is None or not is_arrow(first) or library(first) not in ("pyarrow", "polars"):
+    first = next(data, _NOTHING)
+    whole = itertools.chain([] if first is _NOTHING else [first], data)
+    if not is_arrow(first) or library(first) not in ("pyarrow", "polars"):
         return whole, None
     names = [str(name) for name in getattr(first, "column_names", None) or getattr(first, "columns", [])]
 
