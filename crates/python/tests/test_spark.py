@@ -213,11 +213,14 @@ def test_executors_need_no_package_but_pyarrow(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["BuildRows(options, 16 << 20)", "GatherKeys(Here(), {'key': 'key'}, False)"])
 def test_a_task_takes_little_memory_beside_the_jvm(tmp_path: Path, task: str) -> None:
-    """20 million keys are changes of 320 MB, of a filter of 1.2 GB: what has been handed on is not held."""
+    """20 million keys are changes of 320 MB, of a filter of 1.2 GB: what has been handed on is not held.
+
+    330 MB were seen with the pyarrow of Spark 4.3, 360 MB with that of 3.5; whoever held all would have 320 MB more.
+    """
     tamis.build({"key": [1]}, key="key").save(tmp_path / "few.tamis")
     done = subprocess.run([sys.executable, "-c", _ONE_TASK, task, tmp_path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 350_000, "KB"
+    assert int(done.stdout) < 450_000, "KB"
 
 
 _ONE_TASK = r"""
