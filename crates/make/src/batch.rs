@@ -226,7 +226,7 @@ impl KeyBatch {
     /// Notes where the latest row stands in its chunk.
     #[inline(always)]
     pub fn push_span(&mut self, span: Range<usize>) {
-        self.spans.push(Span { start: span.start as u32, end: span.end as u32 });
+        self.spans.push(Span::of(span));
     }
 
     /// Adds a row without a key.
@@ -375,6 +375,12 @@ pub struct Span {
 }
 
 impl Span {
+    /// Of a range.
+    #[inline(always)]
+    pub fn of(range: Range<usize>) -> Span {
+        Span { start: range.start as u32, end: range.end as u32 }
+    }
+
     /// As a range.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize

@@ -191,8 +191,7 @@ pub struct KeyRows<'a, T> {
     aside: Option<Setting<'a>>,
     groups: Groups<'a>,
     numbers: Numbers,
-    /// The one group of all keys and their hash, where keys are values as they stand, and nothing but their
-    /// hashes is wanted.
+    /// The one group of all keys and their hash, where keys are values as they stand.
     plain: Option<(u32, Single)>,
     /// Hashes of keys that are taken together.
     hashes: Vec<u64>,
@@ -223,7 +222,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
             (&Groups::One(group), Some(hash)) => Some((group, hash)),
             _ => None,
         };
-        let plain = plain.filter(|_| recipe.is_plain() && recipe.weight.is_none() && !take.reads_bytes());
+        let plain = plain.filter(|_| recipe.is_plain() && recipe.weight.is_none());
         KeyRows {
             maker: Maker::new(recipe),
             parts: recipe.key.len(),
@@ -247,6 +246,12 @@ impl<'a, T: Take> KeyRows<'a, T> {
     /// The same, with a file for rows that are set aside.
     pub fn with_aside(self, aside: Option<&'a Aside>) -> Self {
         KeyRows { aside: aside.map(Setting::new), ..self }
+    }
+
+    /// How lines are hashed, where they are keys as they stand, [those that are there](is_present), and have no
+    /// groups. Whoever takes them past this sink has them counted by nobody.
+    pub fn plain(&self) -> Option<Single> {
+        self.plain.map(|(_, hash)| hash)
     }
 
     /// Counts a row of which no key can be made; what comes of it.
@@ -515,13 +520,11 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             let at = place.start;
             sink.row(place, &[Some(line)]).map_err(|why| Fault { at, why })
         };
-        let Some((group, hash)) = self.plain else {
+        let Some((group, hash)) = self.plain.filter(|_| !self.take.reads_bytes()) else {
             return lines.try_for_each(|(line, place)| row(self, line, place));
         };
         let mut hashes = std::mem::take(&mut self.hashes);
-        // The usual hash is compiled into the loop.
-        let hash =
-            |line: &[u8]| if let Single::Xxh3 { seed } = hash { xxh3(line, seed) } else { hash.hash(line) };
+        let hash = |line: &[u8]| hash_line(hash, line);
         for (line, place) in lines {
             match is_present(line) {
                 true => hashes.push(hash(line)),
@@ -550,6 +553,12 @@ impl<T: Take> Sink for KeyRows<'_, T> {
             aside.take(&record);
         }
     }
+}
+
+/// The hash of a line. The usual one is compiled into the loop around it.
+#[inline(always)]
+pub fn hash_line(hash: Single, line: &[u8]) -> u64 {
+    if let Single::Xxh3 { seed } = hash { xxh3(line, seed) } else { hash.hash(line) }
 }
 
 /// A value for people: quoted, and cut where it is long.
@@ -632,7 +641,7 @@ mod tests {
                 let take = Hashes { reads_bytes, ..Hashes::default() };
                 let mut sink =
                     KeyRows::new(&recipe, Scheme::DEFAULT, on_bad, Groups::One(3), take);
-                assert_eq!(sink.plain.is_some(), !reads_bytes);
+                assert!(sink.plain.is_some());
                 let done = windows(text.as_bytes(), |lines| sink.lines(lines));
                 sink.take.list.sort_unstable();
                 let fault = done.as_ref().err().map(|fault| (fault.at, fault.why.to_string()));

@@ -20,6 +20,7 @@ use std::thread;
 use super::aside::BadRecord;
 use super::chunks::{Buffer, Trouble};
 use super::feeder::{Feeder, Order, Place, Supply};
+use super::lines::{Fault, Lines};
 use super::render::Style;
 use super::sink::{Next, Position, RowResult, Sift, Sink};
 use crate::parquet::Chunk;
@@ -302,6 +303,16 @@ impl<S: Sift> Sink for Sifting<'_, '_, S> {
         match self.rendering {
             None => self.sifter.row(place, values),
             Some((style, most)) => self.render(style, most, values),
+        }
+    }
+
+    fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
+        match self.rendering {
+            None => self.sifter.lines(lines),
+            Some(_) => lines.try_for_each(|(line, place)| {
+                let at = place.start;
+                self.row(place, &[Some(line)]).map_err(|why| Fault { at, why })
+            }),
         }
     }
 

@@ -15,6 +15,14 @@ use super::{build_lines, verdict};
 const THREADS: [usize; 3] = [1, 2, 8];
 const ROUNDS: usize = 3;
 
+/// From this many keys on there is one round, on two threads: it takes minutes.
+const LARGE: u64 = 500_000_000;
+
+/// How often builds of this many keys are measured, and on how many threads.
+fn measured(keys: u64) -> (usize, &'static [usize]) {
+    if keys >= LARGE { (1, &THREADS[1..2]) } else { (ROUNDS, &THREADS) }
+}
+
 /// Whether the number of keys is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -62,12 +70,13 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
         let input = data.lines(keys).map_err(|error| format!("the keys could not be written: {error}"))?;
         let output = data.path("growth.tamis");
         let mut limits = Vec::new();
+        let (rounds, threads) = measured(keys);
         let mut times = [[f64::INFINITY; THREADS.len()]; 2];
         let mut limit = Limit::new(keys);
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             limits.push(limit.time(keys, 1));
             for (way, times) in Way::ALL.into_iter().zip(&mut times) {
-                for (threads, least) in THREADS.into_iter().zip(times) {
+                for (&threads, least) in threads.iter().zip(times) {
                     // The processors' time: with more threads than there are, the clock tells little.
                     let took = time(&mut build_lines(tamis, &input, way.keys(keys), threads, &output))?;
                     *least = least.min(took.cpu);
@@ -76,7 +85,7 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
         }
         drop(limit);
         for (way, times) in Way::ALL.into_iter().zip(times) {
-            for (threads, seconds) in THREADS.into_iter().zip(times) {
+            for (&threads, seconds) in threads.iter().zip(times) {
                 let peak = peak_memory(&mut build_lines(tamis, &input, way.keys(keys), threads, &output))?;
                 points.push(Point {
                     way,
@@ -103,7 +112,10 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
         ]
     };
     let table = Table {
-        caption: format!("tamis build, one key per line: CPU time, best of {ROUNDS}"),
+        caption: format!(
+            "tamis build, one key per line: CPU time, best of {ROUNDS}; one round from {} keys on",
+            number::count(LARGE)
+        ),
         columns: [Column::left("number")]
             .into_iter()
             .chain(["keys", "threads", "ns/key", "÷ limit", "filter", "memory besides"].map(Column::right))

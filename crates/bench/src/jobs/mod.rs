@@ -39,7 +39,7 @@ pub struct Jobs {
     #[arg(long, value_parser = crate::count, default_value = "20M")]
     keys: u64,
     /// Rows of the tables whose cost must grow in proportion
-    #[arg(long, value_delimiter = ',', value_parser = crate::count, default_value = "1M,10M,100M")]
+    #[arg(long, value_delimiter = ',', value_parser = crate::count, default_value = "1e5,1M,10M,100M")]
     rows: Vec<u64>,
     /// Lines that are sieved, and addresses that are streamed
     #[arg(long, value_parser = crate::count, default_value = "10M")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use tamis::key::Field;
-use tamis_jobs::dedup::{self, Notice};
+use tamis_jobs::dedup::{self, LEAST_MEMORY, Notice};
 use tamis_jobs::request::{DedupJob, HashName, NoMore};
 use tamis_make::destination::Destination;
 use tamis_make::number;
@@ -72,7 +72,7 @@ pub struct Dedup {
     #[arg(long)]
     strict: bool,
     /// Bytes of keys that --strict holds in memory
-    #[arg(long, value_parser = arguments::bytes, default_value = "256MB", requires = "strict")]
+    #[arg(long, value_parser = memory, default_value = "256MB", requires = "strict")]
     memory: u64,
     /// Keep the remembered keys in this file between runs
     #[arg(long, value_name = "FILE")]
@@ -89,6 +89,14 @@ pub struct Dedup {
     compression: Option<Codec>,
     #[command(flatten)]
     reading: Reading,
+}
+
+/// Memory for keys, beyond which they go to disk.
+fn memory(text: &str) -> Result<u64, String> {
+    match arguments::bytes(text)? {
+        memory if memory < LEAST_MEMORY => Err("less than 1kB is of no use".into()),
+        memory => Ok(memory),
+    }
 }
 
 impl Dedup {

@@ -142,3 +142,14 @@ fn records_before_and_after_memory_is_full_make_one_output() {
         }
     }
 }
+
+/// In one byte, each key came to be in a part of its own, and each part in a file: 300,000 lines did not end.
+#[test]
+fn too_little_memory_is_refused_and_the_least_that_is_not_is_enough_for_many_keys() {
+    let folder = Folder::new();
+    let lines: String = (0..100_000).map(|i| format!("{}\n", i * 7919 % 90_001)).collect();
+    folder.write("in", &lines);
+    folder.refused("dedup in --strict --memory 1 -o out", 2, &["--memory", "1kB"]);
+    let done = folder.json("dedup in --format lines --strict --memory 1kB -o out");
+    assert_eq!((&done["records"], &done["first"]), (&100_000.into(), &90_001.into()));
+}

@@ -13,8 +13,11 @@ use tamis_make::rows::{Key, Take};
 pub(super) const PARTS: usize = 256;
 
 /// Room for this many keys of each part from the beginning: lists that grow from nothing all at once keep the allocator
-/// busy.
-const ROOM: usize = 1 << 10;
+/// busy. Memory that is not used is not touched.
+const ROOM: usize = 1 << 12;
+
+/// Keys that are cut into parts together: they stay in a near cache meanwhile, and each part takes many at a time.
+const LOG: usize = 1 << 15;
 
 /// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +113,9 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Gather {
     parts: Vec<Part>,
+    /// Keys of which nothing is kept beside their hash, before they are cut into parts; and room to do that.
+    log: Vec<Record>,
+    room: Vec<Record>,
     beside: Beside,
     /// 32-bit numbers held in memory.
     held: usize,
@@ -124,11 +130,38 @@ impl Gather {
     pub fn new(beside: Beside, most: usize) -> Self {
         let room = || Part { records: Vec::with_capacity(ROOM.min(most)), ..Part::default() };
         let parts = (0..PARTS).map(|_| room()).collect();
-        Gather { parts, beside, held: 0, most: 4 * most, disk: None, failed: None }
+        let (log, room) = (Vec::new(), Vec::new());
+        Gather { parts, log, room, beside, held: 0, most: 4 * most, disk: None, failed: None }
+    }
+
+    /// Gives the keys of the log to their parts.
+    #[cold]
+    fn cut(&mut self) {
+        let part = |record: &Record| (record.hash >> 56) as usize;
+        let mut ends = [0; PARTS];
+        self.log.iter().for_each(|record| ends[part(record)] += 1);
+        let mut before = 0;
+        for end in &mut ends {
+            // Until its records are there, the end of a part is its beginning.
+            before += std::mem::replace(end, before);
+        }
+        self.room.resize(self.log.len(), Record { hash: 0, group: 0, slot: 0 });
+        for record in &self.log {
+            let end = &mut ends[part(record)];
+            self.room[*end] = *record;
+            *end += 1;
+        }
+        self.log.clear();
+        let mut begin = 0;
+        for (part, end) in self.parts.iter_mut().zip(ends) {
+            part.records.extend_from_slice(&self.room[begin..end]);
+            begin = end;
+        }
     }
 
     #[cold]
     fn spill(&mut self) {
+        self.cut();
         let spilled = self.try_spill();
         if let Err(error) = spilled {
             self.failed.get_or_insert(error);
@@ -165,6 +198,7 @@ impl Gather {
 
     /// What is held in memory of each part, its keys each once; nothing is held afterwards.
     pub fn drain(&mut self) -> Vec<(usize, Part)> {
+        self.cut();
         self.held = 0;
         let parts = self.parts.iter_mut().map(std::mem::take).enumerate();
         let mut parts: Vec<(usize, Part)> = parts.filter(|(_, part)| !part.records.is_empty()).collect();
@@ -173,7 +207,8 @@ impl Gather {
     }
 
     /// The parts.
-    pub fn finish(self) -> io::Result<Vec<Part>> {
+    pub fn finish(mut self) -> io::Result<Vec<Part>> {
+        self.cut();
         self.failed.map_or(Ok(self.parts), Err)
     }
 }
@@ -181,6 +216,16 @@ impl Gather {
 impl Take for Gather {
     #[inline]
     fn take(&mut self, key: Key<'_>) {
+        if self.beside.0 == Needs::Hash {
+            self.log.push(Record { hash: key.hash, group: key.group, slot: 0 });
+            self.held += 4;
+            if self.held >= self.most {
+                self.spill();
+            } else if self.log.len() >= LOG {
+                self.cut();
+            }
+            return;
+        }
         let part = &mut self.parts[(key.hash >> 56) as usize];
         let slot = part.lanes.len();
         part.records.push(Record { hash: key.hash, group: key.group, slot: slot as u32 });
@@ -189,6 +234,10 @@ impl Take for Gather {
         if self.held >= self.most {
             self.spill();
         }
+    }
+
+    fn reads_bytes(&self) -> bool {
+        self.beside.0 != Needs::Hash
     }
 }
 

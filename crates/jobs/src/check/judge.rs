@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::gather::{Beside, Part, Record};
+use super::single::{ByGroup, each_is_alone};
 use crate::ask::{Answers, Filters, TILE};
-use tamis_make::batch::{Keeps, KeyBatch};
+use tamis_make::batch::{Keeps, KeyBatch, Needs};
 
 /// What the keys of a part showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,10 +64,14 @@ impl Found {
         self.removed += u64::from(same.len() > 1 && same.iter().any(|record| record.group == outside));
         self.shared += u64::from(same.iter().filter(|record| record.group < outside).count() > 1);
         for record in same.iter().filter(|record| record.group > outside) {
-            let stranger = (record.group - outside - 1) as usize;
-            self.strangers.resize(self.strangers.len().max(stranger + 1), 0);
-            self.strangers[stranger] += 1;
+            self.add_strangers((record.group - outside - 1) as usize, 1);
         }
+    }
+
+    /// Notes members of a group that has no filter.
+    fn add_strangers(&mut self, group: usize, members: u64) {
+        self.strangers.resize(self.strangers.len().max(group + 1), 0);
+        self.strangers[group] += members;
     }
 }
 
@@ -81,6 +86,8 @@ pub(super) struct PartJudge<'f> {
     keys: KeyBatch,
     found: Vec<bool>,
     passed: Vec<bool>,
+    by_group: ByGroup,
+    table: Vec<u32>,
 }
 
 impl<'f> PartJudge<'f> {
@@ -94,6 +101,8 @@ impl<'f> PartJudge<'f> {
             keys: KeyBatch::new(Keeps { groups: true, needs, ..Keeps::default() }),
             found: Vec::new(),
             passed: Vec::new(),
+            by_group: ByGroup::default(),
+            table: Vec::new(),
         }
     }
 
@@ -102,6 +111,10 @@ impl<'f> PartJudge<'f> {
     pub fn judge(&mut self, mut part: Part) -> Found {
         let outside = self.first.len() as u32;
         let mut found = Found { filters: vec![Hits::default(); self.first.len()], ..Found::default() };
+        if self.pair.is_none() && self.beside.0 == Needs::Hash && self.judge_single(&part.records, &mut found)
+        {
+            return found;
+        }
         // The same key may come again in the same group, with another slot.
         part.dedup();
         for same in part.records.chunk_by(|a, b| a.hash == b.hash) {
@@ -124,6 +137,33 @@ impl<'f> PartJudge<'f> {
             self.answers.count(filters, &self.keys, |filter, hits| found.filters[filter].all += hits);
         }
         found
+    }
+
+    /// The same, where every record has a key of its own and groups have many of them: tiles are of one group each, so
+    /// that what its filter finds in them are its members. False where that is not so.
+    fn judge_single(&mut self, records: &[Record], found: &mut Found) -> bool {
+        if !self.by_group.sort(records) || !each_is_alone(records, &mut self.table) {
+            return false;
+        }
+        let outside = self.first.len();
+        found.keys += records.len() as u64;
+        for (group, hashes) in self.by_group.each() {
+            for tile in hashes.chunks(TILE) {
+                self.keys.clear();
+                self.keys.push_hashes(tile.iter().copied());
+                self.answers.count(self.first, &self.keys, |filter, hits| {
+                    found.filters[filter].all += hits;
+                    if filter == group {
+                        found.filters[filter].members += tile.len() as u64;
+                        found.filters[filter].found += hits;
+                    }
+                });
+            }
+            if group > outside {
+                found.add_strangers(group - outside - 1, hashes.len() as u64);
+            }
+        }
+        true
     }
 
     /// Asks the filters of groups about their members.

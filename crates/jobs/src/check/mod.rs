@@ -5,7 +5,7 @@
 //! in a group of its own is a false negative. Memory is bounded: beyond a fixed number of rows,
 //! keys wait on disk, cut by hash into parts that fit.
 //!
-//! [`Job`] says what is tested; `run` gathers the keys (`gather`) and has each part judged (`judge`);
+//! [`Job`] says what is tested; `run` gathers the keys (`gather`) and has each part judged (`judge`, `single`);
 //! `findings` draws the [`Report`] from the numbers. [`apart`] does the same on many machines. Where that is
 //! asked for, an `adversary` makes keys for the filters ([`forged`]), and it is counted how many pass.
 
@@ -18,6 +18,7 @@ mod job;
 mod judge;
 mod report;
 mod run;
+mod single;
 #[cfg(test)]
 mod tests;
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use tamis::about::About;
 use tamis::hash::{Scheme, Single};
-use tamis::key::{Field, Recipe};
+use tamis::key::{Field, Recipe, is_present};
 use tamis::params::Common;
 use tamis::sizing::Kind;
 
@@ -36,14 +36,15 @@ use tamis_make::files;
 use tamis_make::names::Content;
 use tamis_make::place;
 use tamis_make::resume::Lock;
-use tamis_make::rows::{BadRows, Groups, KeyRows, OnBad};
+use tamis_make::rows::{BadRows, Groups, Key, KeyRows, OnBad, Take, hash_line};
 use tamis_make::seed;
 use tamis_make::written::Written;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
 use tamis_read::{
-    BadRecord, BadRow, Compression, Explained, Form, Format, Next, RowResult, Sift, Sink, Sources,
+    BadRecord, BadRow, Compression, Explained, Fault, Form, Format, Lines, Next, RowResult, Sift, Sink,
+    Sources,
 };
 
 /// Records to be freed of repetitions.
@@ -120,6 +121,9 @@ impl Job {
         }
     }
 }
+
+/// The least memory for keys that is of use.
+pub const LEAST_MEMORY: u64 = 1_000;
 
 /// One first occurrence in a million.
 pub const DEFAULT_RATE: f64 = 1e-6;
@@ -212,9 +216,8 @@ struct Sifter<'a> {
 }
 
 impl<'a> Sifter<'a> {
-    /// Keeps the bytes of keys, where these are wanted.
-    fn new(recipe: &'a Recipe, hash: Scheme, on_bad: OnBad, bytes: bool) -> Self {
-        let keys = KeyBatch::new(Keeps { bytes, ..Keeps::default() });
+    fn new(recipe: &'a Recipe, hash: Scheme, on_bad: OnBad) -> Self {
+        let keys = KeyBatch::new(Keeps::default());
         Sifter { rows: KeyRows::new(recipe, hash, on_bad, Groups::One(0), keys), aside: Vec::new() }
     }
 }
@@ -227,6 +230,22 @@ impl Sink for Sifter<'_> {
             self.rows.take.push_span(place);
         }
         Ok(())
+    }
+
+    fn lines(&mut self, mut lines: Lines<'_, '_>) -> Result<(), Fault> {
+        let plain = self.rows.plain();
+        lines.try_for_each(|(line, place)| match plain {
+            Some(hash) if is_present(line) => {
+                let keys = &mut self.rows.take;
+                keys.take(Key { group: 0, hash: hash_line(hash, line), bytes: line, weight: 1 });
+                keys.push_span(place);
+                Ok(())
+            }
+            _ => {
+                let at = place.start;
+                self.row(place, &[Some(line)]).map_err(|why| Fault { at, why })
+            }
+        })
     }
 
     fn bad_row(&mut self, place: Range<usize>, why: BadRow) -> RowResult {
@@ -255,11 +274,11 @@ impl Sift for Sifter<'_> {
 }
 
 impl Batch {
-    /// Copies the records from this one on for which `passing` is this.
-    fn gather(&self, from: usize, passing: &[bool], this: bool, text: &mut Vec<u8>) {
+    /// Copies the records for which `passing` is this.
+    fn gather(&self, passing: &[bool], this: bool, text: &mut Vec<u8>) {
         text.clear();
         let mut run = 0..0;
-        let spans = self.keys.spans()[from..].iter().zip(passing).filter(|(_, passing)| **passing == this);
+        let spans = self.keys.spans().iter().zip(passing).filter(|(_, passing)| **passing == this);
         for span in spans.map(|(span, _)| span.range()) {
             if span.start != run.end {
                 text.extend_from_slice(&self.data[run]);
@@ -311,7 +330,7 @@ pub fn dedup(job: &Job, control: &Control) -> Result<Report> {
     let mut phases = vec![("open", start.elapsed())];
     let sieving = Instant::now();
     let on_bad = OnBad::from(&job.bad_rows);
-    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad, false)).collect();
+    let sifters = (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad)).collect();
     let sifters = sources.sift(
         sifters,
         |next| match next {

@@ -123,11 +123,11 @@ impl<'j> Run<'j> {
         self.dropped += passed as f64 * rate / (1.0 - rate).max(f64::EPSILON);
         self.records += self.fresh.len() as u64;
         self.first += passed;
-        batch.gather(0, &self.fresh, true, &mut self.text);
+        batch.gather(&self.fresh, true, &mut self.text);
         self.to.write(&self.text)?;
         reach("dedup/written");
         if self.others.takes() {
-            batch.gather(0, &self.fresh, false, &mut self.text);
+            batch.gather(&self.fresh, false, &mut self.text);
             self.others.write(&self.text)?;
         }
         self.aside.write(&batch.aside)?;

@@ -12,7 +12,7 @@ use tamis_read::error::{Error, Result};
 use tamis_read::parquet::Codec;
 use tamis_read::remote;
 
-use super::{Hashing, NoMore, Reading, Refusal, destination, json, reading, replace_columns, time};
+use super::{Hashing, NoMore, Reading, Refusal, at_least, destination, json, reading, replace_columns, time};
 use crate::dedup::{self, Job, Kept, Remember, Room, StateRefusal};
 use tamis_make::destination::Destination;
 use tamis_make::exact;
@@ -138,11 +138,14 @@ impl DedupJob {
         replace_columns(stored, &self.key, None)
     }
 
-    fn remember(&self) -> Result<Remember, dedup::Refusal> {
+    fn remember(&self) -> Result<Remember> {
         match (self.strict, &self.state, self.size) {
-            (true, Some(_), _) => Err(dedup::Refusal::StrictState),
-            (true, None, Some(_)) => Err(dedup::Refusal::StrictSize),
-            (true, None, None) => Ok(Remember::Keys { memory: self.memory.unwrap_or(exact::MEMORY) }),
+            (true, Some(_), _) => Err(dedup::Refusal::StrictState.into()),
+            (true, None, Some(_)) => Err(dedup::Refusal::StrictSize.into()),
+            (true, None, None) => {
+                let memory = at_least(dedup::LEAST_MEMORY, self.memory, exact::MEMORY)?;
+                Ok(Remember::Keys { memory })
+            }
             (false, state, size) => {
                 let commit_every = self.commit_every.unwrap_or(COMMIT_EVERY);
                 let state = state.as_ref().map(|path| Kept { path: path.clone(), commit_every });

@@ -51,8 +51,13 @@ pub use self::test::{Test, TestJob};
 
 /// The memory that a job may take: what was asked for, where that is enough for anything, or what is usual.
 fn memory(asked: Option<u64>, usual: u64) -> Result<u64, Refusal> {
+    at_least(LEAST_MEMORY, asked, usual)
+}
+
+/// The memory that is asked for, which is not less than this, or the usual one.
+fn at_least(least: u64, asked: Option<u64>, usual: u64) -> Result<u64, Refusal> {
     match asked {
-        Some(bytes) if bytes < LEAST_MEMORY => Err(Refusal::LittleMemory(bytes)),
+        Some(bytes) if bytes < least => Err(Refusal::LittleMemory { bytes, least }),
         asked => Ok(asked.unwrap_or(usual)),
     }
 }

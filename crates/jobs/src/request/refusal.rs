@@ -8,7 +8,6 @@ use tamis::sizing::Kind;
 use tamis_read::refusal::{self, Given, Help, Opt, Voice};
 
 use super::{HashName, MOST_THREADS};
-use tamis_make::exact::LEAST_MEMORY;
 use tamis_make::opt;
 use tamis_make::{build, design, number, plan, spread};
 
@@ -121,9 +120,14 @@ pub enum Refusal {
     /// A number of threads that is too small or too large.
     #[error("there are 1 to {MOST_THREADS} threads, not {0}")]
     Threads(usize),
-    /// Less memory than any job can do with.
-    #[error("{} of memory are too few; the least is {}", number::bytes(*.0), number::bytes(LEAST_MEMORY))]
-    LittleMemory(u64),
+    /// Less memory than the job can do with.
+    #[error("{} of memory are too few; the least is {}", number::bytes(*bytes), number::bytes(*least))]
+    LittleMemory {
+        /// What was given.
+        bytes: u64,
+        /// The least.
+        least: u64,
+    },
     /// Keys for a static filter.
     #[error("a {0} filter is sized by its own keys, which are counted")]
     StaticKeys(Kind),
@@ -289,8 +293,8 @@ impl refusal::Refusal for Refusal {
                 vec![Help::GiveOne(vec![opt::COUNTER_BITS.with("64"), opt::COUNTER_BITS.with("32")])]
             }
             Refusal::Threads(_) => vec![Help::give(opt::THREADS.with("N"))],
-            Refusal::LittleMemory(_) => {
-                vec![Help::give(opt::MEMORY.with(number::megabytes(LEAST_MEMORY)))]
+            Refusal::LittleMemory { least, .. } => {
+                vec![Help::give(opt::MEMORY.with(number::bytes(*least).replace(' ', "")))]
             }
             Refusal::StaticKeys(_) => without(opt::KEYS),
             Refusal::Layers(_) | Refusal::LayersOfSize | Refusal::LayersUncounted => {

@@ -19,7 +19,7 @@ const LEAST: usize = 512;
 const NEAR: usize = 64;
 
 /// Keys whose slots are asked for at a time.
-const AHEAD: usize = 64;
+pub(super) const AHEAD: usize = 64;
 
 /// What a crowded key takes besides its bytes.
 const PER_CROWDED: usize = 64;
@@ -101,7 +101,7 @@ impl Known {
     }
 
     /// Asks for the memory in which these keys will be looked for.
-    fn ask_for(&self, hashes: &[u64]) {
+    pub(super) fn ask_for(&self, hashes: &[u64]) {
         for &hash in hashes {
             prefetch(&self.slots, self.first_slot(hash));
         }

@@ -12,12 +12,14 @@
 mod answers;
 mod known;
 mod parts;
+mod sifter;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::iter::{Copied, Peekable};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::slice;
+use std::sync::{PoisonError, RwLock};
 use std::time::Instant;
 
 use tamis::hash::xxh3;
@@ -27,8 +29,9 @@ use tamis_read::{Control, Explained, Form, Next, Sources};
 use self::answers::Answers;
 use self::known::Known;
 use self::parts::{Parts, Record};
+use self::sifter::{Batch, Sifter};
 use super::seen::{Room, Seen};
-use super::{Batch, DEFAULT_RATE, Job, Refusal, Report, Sifter, check_outputs, form};
+use super::{DEFAULT_RATE, Job, Refusal, Report, check_outputs, form};
 use tamis_make::destination::{self, Destination, Outlet};
 use tamis_make::exact::full_disk;
 use tamis_make::failpoint::reach;
@@ -44,7 +47,7 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
     let fpr = job.fpr.unwrap_or(DEFAULT_RATE);
     drop(Seen::new(Room::Any, fpr)?); // what is no rate is refused, whether or not a filter will be needed
     let hash = job.hash();
-    let known = Known::new(hash, usize::try_from(memory).unwrap_or(usize::MAX))?;
+    let known = RwLock::new(Known::new(hash, usize::try_from(memory).unwrap_or(usize::MAX))?);
     let mut outlets = Outlets::open(job, &form)?;
     outlets.begin(&form.prelude)?;
     let mut phases = vec![("open", start.elapsed())];
@@ -54,22 +57,23 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         since = Instant::now();
     };
     let on_bad = OnBad::from(&job.bad_rows);
-    let sifters =
-        |on_bad| (0..job.threads).map(|_| Sifter::new(&job.recipe, hash, on_bad, true)).collect::<Vec<_>>();
+    let sifters = |on_bad| (0..job.threads).map(move |_| Sifter::new(&job.recipe, hash, on_bad));
 
-    let mut pass = Pass { known, fpr, later: None, trails: Trails::default(), decided: 0, new: Vec::new() };
+    let mut pass = Pass::new(&known, fpr);
     let take = |next: Next<'_, Batch>| match next {
         Next::Batch(batch, end) => pass.take(batch, end.input, &mut outlets),
         Next::Pause => Ok(ControlFlow::Continue(())),
     };
-    let sifted: Vec<Sifter<'_>> = sources.sift(sifters(on_bad), take, control)?;
+    let sifted = sources.sift(sifters(on_bad).map(|sifter| sifter.among(&known)).collect(), take, control)?;
     phase("sieve");
     reach("dedup/first-pass");
-    let Pass { known, later, mut trails, decided, .. } = pass;
+    let Pass { later, mut trails, decided, .. } = pass;
+    let skipped = sifted.into_iter().map(|sifter| sifter.skipped()).sum();
+    let known = known.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut report = Report {
         records: decided,
         first: 0,
-        keyless: sifted.iter().map(|sifter| sifter.rows.skipped).sum(),
+        keyless: skipped,
         dropped: 0.0,
         fpr,
         rescued: Some(0),
@@ -89,7 +93,14 @@ pub(super) fn dedup(job: &Job, memory: u64, control: &Control) -> Result<Report>
         phase("check");
         let again =
             Again { left: decided, passing: Passing::new(answers, &rescued)?, trails: Trails::default() };
-        again.run(&sources, sifters(on_bad.again()), &mut trails, &mut outlets, &report.inputs, control)?;
+        again.run(
+            &sources,
+            sifters(on_bad.again()).collect(),
+            &mut trails,
+            &mut outlets,
+            &report.inputs,
+            control,
+        )?;
         let (_, group) = seen.params()?;
         report.records += records;
         report.rescued = Some(rescued.len() as u64);
@@ -138,15 +149,15 @@ impl Trails {
 impl Trail {
     /// Follows the records of a chunk. Those before `from` are written once and for all: they are only counted.
     fn follow(&mut self, batch: &Batch, from: usize) {
-        self.records += batch.keys.len() as u64;
-        let records = batch.keys.spans()[from..].iter().map(|span| &batch.data[span.range()]);
+        self.records += batch.len() as u64;
+        let records = batch.spans[from..].iter().map(|span| &batch.data[span.range()]);
         self.digest = records.fold(self.digest, |digest, record| xxh3(record, digest));
     }
 }
 
 /// The first pass.
-struct Pass {
-    known: Known,
+struct Pass<'k> {
+    known: &'k RwLock<Known>,
     /// Of the filter.
     fpr: f64,
     /// What is decided later, once keys do not fit any more.
@@ -154,29 +165,51 @@ struct Pass {
     trails: Trails,
     /// Records that are written.
     decided: u64,
+    /// Which of the keys that were not found are new, and which records these are.
     new: Vec<bool>,
+    first: Vec<u32>,
 }
 
-impl Pass {
+impl<'k> Pass<'k> {
+    fn new(known: &'k RwLock<Known>, fpr: f64) -> Self {
+        let (trails, new, first) = Default::default();
+        Pass { known, fpr, later: None, trails, decided: 0, new, first }
+    }
+
     /// Writes the records of a chunk, as far as it is known whether they are first ones.
     fn take(&mut self, batch: &Batch, input: usize, outlets: &mut Outlets) -> Result<ControlFlow<()>> {
         outlets.aside.write(&batch.aside)?;
-        self.new.clear();
-        if self.later.is_none() {
-            self.known.add_all(batch.keys.hashes(), |row| batch.keys.key(row), &mut self.new)?;
-        }
-        let decided = self.new.len();
+        let decided = self.decide(batch)?;
         self.decided += decided as u64;
         self.trails.of(input).follow(batch, decided);
-        let flow = outlets.take(batch, 0, &self.new)?;
-        if decided < batch.keys.len() {
+        let flow = outlets.take(batch, 0..decided, &self.first)?;
+        if decided < batch.len() {
             let later = match &mut self.later {
                 Some(later) => later,
                 none => none.insert(Later::new(self.fpr)?),
             };
-            later.take(batch, decided, &self.known)?;
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            later.take(batch, decided, &known)?;
         }
         Ok(flow)
+    }
+
+    /// Finds the first records of a chunk; how far it came.
+    fn decide(&mut self, batch: &Batch) -> Result<usize> {
+        self.first.clear();
+        if self.later.is_some() {
+            return Ok(0);
+        }
+        if batch.unknown.is_empty() {
+            return Ok(batch.len());
+        }
+        self.new.clear();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.add_all(batch.keys.hashes(), |key| batch.keys.key(key), &mut self.new)?;
+        let new = batch.unknown.iter().zip(&self.new).filter(|(_, new)| **new);
+        self.first.extend(new.map(|(record, _)| *record));
+        // Those that were found came before, also after the first without room.
+        Ok(batch.unknown.get(self.new.len()).map_or(batch.len(), |record| *record as usize))
     }
 }
 
@@ -187,7 +220,7 @@ struct Later {
     answers: Answers<BufWriter<File>>,
     parts: Parts,
     records: u64,
-    /// The records of a chunk whose keys are not known, and the hashes of these.
+    /// The keys of a chunk that are not known, and their hashes.
     unknown: Vec<usize>,
     hashes: Vec<u64>,
     fresh: Vec<bool>,
@@ -209,22 +242,25 @@ impl Later {
     /// Asks the filter for the records of a chunk from this one on, and puts aside those whose keys are not known.
     fn take(&mut self, batch: &Batch, from: usize, known: &Known) -> Result<()> {
         let keys = &batch.keys;
-        let rows = from..keys.len();
-        let is_unknown = |row: &usize| !known.has(keys.hashes()[*row], keys.key(*row));
+        let first = batch.unknown.partition_point(|record| (*record as usize) < from);
+        // It may have become known since it was looked for.
+        let is_unknown = |key: &usize| !known.has(keys.hashes()[*key], keys.key(*key));
         self.unknown.clear();
-        self.unknown.extend(rows.clone().filter(is_unknown));
+        self.unknown.extend((first..batch.unknown.len()).filter(is_unknown));
         self.hashes.clear();
-        self.hashes.extend(self.unknown.iter().map(|row| keys.hashes()[*row]));
+        self.hashes.extend(self.unknown.iter().map(|key| keys.hashes()[*key]));
         self.fresh.clear();
         self.fresh.resize(self.hashes.len(), false);
         self.seen.insert(&self.hashes, &mut self.fresh)?;
         let mut answered = self.unknown.iter().zip(&self.fresh).peekable();
-        for row in rows {
-            let answer = answered.next_if(|(unknown, _)| **unknown == row).map(|(_, fresh)| *fresh);
-            if let Some(fresh) = answer {
-                self.parts.push(Record { index: self.records, fresh }, keys.key(row)).map_err(disk)?;
+        for record in from..batch.len() {
+            let answer = answered.next_if(|(key, _)| batch.unknown[**key] as usize == record);
+            if let Some((key, fresh)) = answer {
+                self.parts
+                    .push(Record { index: self.records, fresh: *fresh }, keys.key(*key))
+                    .map_err(disk)?;
             }
-            self.answers.push(answer.unwrap_or(false)).map_err(disk)?;
+            self.answers.push(answer.is_some_and(|(_, fresh)| *fresh)).map_err(disk)?;
             self.records += 1;
         }
         Ok(())
@@ -252,13 +288,13 @@ impl Again<'_> {
     ) -> Result<()> {
         let take = |next: Next<'_, Batch>| match next {
             Next::Batch(batch, end) => {
-                let written = batch.keys.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                let written = batch.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                 self.left -= written as u64;
                 self.trails.of(end.input).follow(batch, written);
                 if self.trails.of(end.input).records > trails.of(end.input).records {
                     return Err(changed(inputs, end.input));
                 }
-                outlets.take(batch, written, self.passing.next(batch.keys.len() - written)?)
+                outlets.take(batch, written..batch.len(), self.passing.next(written..batch.len())?)
             }
             Next::Pause => Ok(ControlFlow::Continue(())),
         };
@@ -277,7 +313,7 @@ struct Passing<'a> {
     /// Records that pass whatever the filter said, in order.
     rescued: Peekable<Copied<slice::Iter<'a, u64>>>,
     at: u64,
-    passing: Vec<bool>,
+    passing: Vec<u32>,
 }
 
 impl<'a> Passing<'a> {
@@ -286,12 +322,14 @@ impl<'a> Passing<'a> {
         Ok(Passing { answers, rescued: rescued.iter().copied().peekable(), at: 0, passing: Vec::new() })
     }
 
-    /// Which of the next records pass.
-    fn next(&mut self, records: usize) -> Result<&[bool]> {
+    /// Which of the next records pass, that have these numbers in their chunk.
+    fn next(&mut self, records: Range<usize>) -> Result<&[u32]> {
         self.passing.clear();
-        for _ in 0..records {
+        for record in records {
             let saved = self.rescued.next_if_eq(&self.at).is_some();
-            self.passing.push(self.answers.next().map_err(disk)? | saved);
+            if self.answers.next().map_err(disk)? | saved {
+                self.passing.push(record as u32);
+            }
             self.at += 1;
         }
         Ok(&self.passing)
@@ -323,13 +361,16 @@ impl Outlets {
         self.others.write(prelude)
     }
 
-    /// Writes the records of a chunk from this one on, as they pass; no more are wanted where nobody takes them.
-    fn take(&mut self, batch: &Batch, from: usize, passing: &[bool]) -> Result<ControlFlow<()>> {
-        self.first += passing.iter().filter(|passing| **passing).count() as u64;
-        batch.gather(from, passing, true, &mut self.text);
+    /// Writes these records of a chunk, of which some pass; no more are wanted where nobody takes them.
+    fn take(&mut self, batch: &Batch, records: Range<usize>, passing: &[u32]) -> Result<ControlFlow<()>> {
+        self.first += passing.len() as u64;
+        batch.gather(passing.iter().map(|record| *record as usize), &mut self.text);
         self.to.write(&self.text)?;
         if self.others.takes() {
-            batch.gather(from, passing, false, &mut self.text);
+            let mut passing = passing.iter().peekable();
+            let others =
+                records.filter(|record| passing.next_if(|next| **next as usize == *record).is_none());
+            batch.gather(others, &mut self.text);
             self.others.write(&self.text)?;
         }
         let done = self.to.is_closed() && !self.others.takes() && !self.aside.takes();

@@ -14,6 +14,10 @@ use super::{disk, temporary};
 /// Parts that keys are cut into at a time, by this many bits of their hash.
 const PART_BITS: u32 = 6;
 
+/// Memory in which a part is looked at, however little there is for keys. To write parts takes as much; and in far less,
+/// each key would be in a part of its own in the end, and each part in a file.
+const LEAST: usize = 8 << (10 + PART_BITS);
+
 /// What a key takes in memory besides its bytes.
 const PER_KEY: usize = 64;
 
@@ -149,7 +153,7 @@ impl Parts {
 
     /// The records to be rescued, found in this memory, in order.
     pub(super) fn rescued(self, memory: u64, control: &Control) -> Result<Vec<u64>> {
-        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX).max(LEAST);
         let mut rescued = Vec::new();
         self.rescue(memory, &mut rescued, control).map_err(|trouble| match trouble {
             Trouble::Disk(error) => disk(error),
@@ -178,5 +182,28 @@ impl Parts {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_the_filter_took_for_others_are_rescued_however_often_parts_are_cut() {
+        for (keys, memory) in [(300u64, 0), (2_000, 1_000), (20_000, 10_000), (20_000, usize::MAX)] {
+            let mut parts = Parts::new(0).unwrap();
+            // Each key comes twice, and the filter errs for every seventh.
+            for index in 0..2 * keys {
+                let key = index % keys;
+                let fresh = index < keys && key % 7 != 0;
+                parts.push(Record { index, fresh }, &key.to_le_bytes()).unwrap();
+            }
+            let mut rescued = Vec::new();
+            let done = parts.rescue(memory, &mut rescued, &Control::default());
+            assert!(done.is_ok());
+            rescued.sort_unstable();
+            assert_eq!(rescued, (0..keys).step_by(7).collect::<Vec<_>>(), "in {memory} bytes");
+        }
     }
 }
