@@ -104,7 +104,7 @@ fn build_with(
     let mut words = zeros(len);
     match width {
         ..=8 => pack::<u8>(peeling.fill(&placer), width, &mut words),
-        ..=16 => pack::<u16>(peeling.fill(&placer), width, &mut words),
+        9..=16 => pack::<u16>(peeling.fill(&placer), width, &mut words),
         _ => pack::<u32>(peeling.fill(&placer), width, &mut words),
     }
     Fuse::from_words(words, count, width, seed).map(Some)
