@@ -13,24 +13,24 @@ use tamis_make::number;
 use tamis_report::{Column, Table};
 
 use crate::contestants::{hash, key};
-use crate::rounds::{median, ns_per_key, print_verdicts};
+use crate::rounds::{AHEAD, median, ns_per_key, print_verdicts, verdict};
 use limit::Limit;
 
 mod limit;
 
 /// Rounds, of which the median counts.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 7;
 
 /// Keys hashed before they are added or asked for together.
-const BATCH: usize = 4096;
+const BATCH: usize = 512;
 
-/// The most time beside the limit, and the bytes of counters from which it counts: beyond the cache of a core.
+/// The most time beside the limit, and the bytes of counters from which it is a target: beyond the cache of a core.
 const MOST: f64 = 1.2;
 const BEYOND: u64 = 4 << 20;
 
 /// Keys of a power law whose error is measured, and rows of them.
 const DISTINCT: u64 = 1_000_000;
-const ROWS: u64 = 10_000_000;
+const ROWS: u64 = 2_000_000;
 
 /// A sketch of given shape. Keys are the [`key`]s of numbers, and hashing them is part of every
 /// operation.
@@ -222,8 +222,16 @@ struct Measured {
     error: f64,
 }
 
-/// Measures sketches of this shape with this many keys, prints a table and verdicts.
-pub fn run(width: u64, depth: u32, keys: u64) -> Value {
+/// Measures sketches of these shapes (counters in a row, and rows) with this many keys, prints tables and verdicts.
+pub fn run(shapes: &[(u64, u32)], keys: u64) -> Value {
+    let mut verdicts = Vec::new();
+    let measured = |&(width, depth): &(u64, u32)| one_shape(width, depth, keys, &mut verdicts);
+    let figures: Vec<Value> = shapes.iter().map(measured).collect();
+    print_verdicts(&verdicts);
+    json!({ "counts": figures, "verdicts": verdicts })
+}
+
+fn one_shape(width: u64, depth: u32, keys: u64, said: &mut Vec<String>) -> Value {
     let mut contestants = contestants(width, depth);
     let mut measured: Vec<Measured> = contestants
         .iter()
@@ -238,7 +246,8 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
     let numbers: Vec<u64> = (0..keys).collect();
     let mut estimates = Vec::new();
     contestants.iter_mut().for_each(|one| one.start(width, depth));
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
+        eprintln!("{depth} x {width}: round {round} of {ROUNDS}");
         for (one, measured) in contestants.iter_mut().zip(&mut measured) {
             measured.add.push(ns_per_key(keys, || one.add(&numbers)));
             measured.estimate.push(ns_per_key(keys, || one.estimates(&numbers, &mut estimates)));
@@ -246,6 +255,7 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
             black_box(&estimates);
         }
     }
+    eprintln!("{depth} x {width}: errors");
     errors(&mut contestants, &mut measured, (width / 64).max(1), depth);
     let ours = &measured[0];
     let mut columns = vec![Column::left("contestant")];
@@ -278,8 +288,7 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
         )],
     };
     println!("{}", table.text());
-    let verdicts = verdicts(&measured, width * u64::from(depth));
-    print_verdicts(&verdicts);
+    said.extend(verdicts(&measured, width, depth));
     let figures = measured.iter().map(|one| {
         json!({
             "name": one.name, "bits": one.bits, "mean_error": one.error,
@@ -289,7 +298,6 @@ pub fn run(width: u64, depth: u32, keys: u64) -> Value {
     });
     json!({
         "width": width, "depth": depth, "keys": keys, "contestants": figures.collect::<Vec<_>>(),
-        "verdicts": verdicts,
     })
 }
 
@@ -298,33 +306,28 @@ fn ratio(times: &[f64], others: &[f64]) -> f64 {
     median(&times.iter().zip(others).map(|(time, other)| time / other).collect::<Vec<_>>())
 }
 
-/// Ours beside the limit and beside the peers, with sketches of this many counters.
-fn verdicts(measured: &[Measured], counters: u64) -> Vec<String> {
-    let ours = &measured[0];
+/// Ours beside the limit and beside the peers, with sketches of this shape.
+fn verdicts(measured: &[Measured], width: u64, depth: u32) -> Vec<String> {
     let mut verdicts = Vec::new();
     let named = |name: &str| measured.iter().find(|one| one.name == name).expect("a contestant");
+    let mut judge = |ours: &Measured, other: &Measured, most: f64| {
+        let times = [("update", &ours.add, &other.add), ("estimate", &ours.estimate, &other.estimate)];
+        for (operation, ours_in, other_in) in times {
+            let what = format!("{} of {depth} x {}: {operation}", ours.name, number::count(width));
+            verdicts.push(verdict(&what, ratio(ours_in, other_in), other.name, most));
+        }
+    };
     for bits in ["", ", 32 bits"] {
         let (ours, limit) = (named(&format!("tamis count-min{bits}")), named(&format!("limit{bits}")));
-        let ratios = [ratio(&ours.add, &limit.add), ratio(&ours.estimate, &limit.estimate)];
-        let [add, estimate] = ratios;
         // In the cache, to draw the places takes longer than to reach the counters.
-        let verdict = match counters * u64::from(ours.bits) / 8 {
-            ..BEYOND => "no target in the cache",
-            _ if add <= MOST && estimate <= MOST => "target 1.2: met",
-            _ => "target 1.2: missed",
-        };
-        verdicts.push(format!("{}: {add:.2}x / {estimate:.2}x the limit ({verdict})", ours.name));
+        if width * u64::from(depth) * u64::from(ours.bits) / 8 >= BEYOND {
+            judge(ours, limit, MOST);
+        }
     }
     for peer in measured.iter().filter(|one| !one.name.starts_with("tamis") && !one.name.starts_with("limit"))
     {
-        let ours = if peer.bits == 32 { named("tamis count-min, 32 bits") } else { ours };
-        let (add, estimate) = (ratio(&peer.add, &ours.add), ratio(&peer.estimate, &ours.estimate));
-        verdicts.push(format!(
-            "{}: {} takes {add:.2}x / {estimate:.2}x its time (target: ahead): {}",
-            ours.name,
-            peer.name,
-            if add > 1.0 && estimate > 1.0 { "met" } else { "missed" }
-        ));
+        let bits = if peer.bits == 32 { ", 32 bits" } else { "" };
+        judge(named(&format!("tamis count-min{bits}")), peer, AHEAD);
     }
     verdicts
 }

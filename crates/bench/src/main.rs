@@ -42,14 +42,11 @@ enum What {
     },
     /// ns per key and error of sketches that count, beside each other
     Counts {
-        /// Counters in a row
-        #[arg(long, value_parser = count, default_value = "1048576")]
-        width: u64,
-        /// Rows: the limit is known for these
-        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(4..=5))]
-        depth: u32,
+        /// Counters in a row, and rows (4 or 5: the limit is known for these)
+        #[arg(long, value_delimiter = ',', value_parser = shape, default_value = "1048576x4,2048x5")]
+        shapes: Vec<(u64, u32)>,
         /// Keys that are added and asked for
-        #[arg(long, value_parser = count, default_value = "10M")]
+        #[arg(long, value_parser = count, default_value = "1M")]
         keys: u64,
     },
     /// Whole commands, with their start
@@ -72,7 +69,7 @@ fn run(Arguments { what, json }: Arguments) -> Result<(), String> {
     let mut figures = match what {
         What::Filters { keys, only } => filters::run(&keys, &only),
         What::Static { keys } => statics::run(&keys),
-        What::Counts { width, depth, keys } => counts::run(width, depth, keys),
+        What::Counts { shapes, keys } => counts::run(&shapes, keys),
         What::Jobs(jobs) => jobs::run(&jobs)?,
     };
     if let Some(path) = json {
@@ -92,5 +89,14 @@ fn count(text: &str) -> Result<u64, String> {
     match digits.parse::<f64>() {
         Ok(number) if (1.0..1e12).contains(&(number * factor)) => Ok((number * factor) as u64),
         _ => Err("a number of keys, such as 1000000, 1e6 or 1M".into()),
+    }
+}
+
+/// Counters in a row, and rows: `2048x5`.
+fn shape(text: &str) -> Result<(u64, u32), String> {
+    let parts = text.split_once('x').map(|(width, depth)| (count(width), depth.parse()));
+    match parts {
+        Some((Ok(width), Ok(depth @ 4..=5))) => Ok((width, depth)),
+        _ => Err("counters in a row, and 4 or 5 rows, such as 2048x5".into()),
     }
 }

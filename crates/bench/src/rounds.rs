@@ -48,6 +48,18 @@ pub fn machine() -> String {
     )
 }
 
+/// Less time than the other.
+pub const AHEAD: f64 = 1.0;
+
+/// How a target was met: in this share of the time of another, of which it may take this much.
+pub fn verdict(what: &str, ratio: f64, other: &str, most: f64) -> String {
+    let ahead = most == AHEAD;
+    let met = if ahead { ratio < AHEAD } else { ratio <= most };
+    let target = if ahead { "ahead".into() } else { format!("at most {most:.2}") };
+    let met = if met { "met" } else { "missed" };
+    format!("{what} in {ratio:.2} of the time of {other} (target: {target}): {met}")
+}
+
 pub fn print_verdicts(verdicts: &[String]) {
     println!("Targets:");
     verdicts.iter().for_each(|verdict| println!("  {verdict}"));

@@ -140,6 +140,7 @@ extern crate alloc;
 
 #[cfg(feature = "serde")]
 pub mod about;
+mod answers;
 mod arch;
 pub mod blocked;
 pub mod bloom;

@@ -27,8 +27,10 @@ pub fn all() -> Vec<Box<dyn Contestant>> {
 /// Keys are hashed this many at a time; the hashes stay in the fastest cache.
 const FEW: usize = 2048;
 
-/// A filter that touches many lines per key sorts its accesses, and asks for more at a time.
+/// A filter that touches many lines per key sorts its accesses, and asks for more at a time, where it is larger than
+/// the cache.
 const MANY: usize = 4_000_000;
+const CACHE: u64 = 32 << 20;
 
 /// Hashes the keys of these numbers, and gives them away some at a time.
 fn in_batches(numbers: Range<u64>, hashes: &mut Vec<u64>, most: usize, mut give: impl FnMut(&[u64])) {
@@ -92,10 +94,7 @@ impl Contestant for TamisBlocked {
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
-        let filter = self.filter.as_ref().expect("started");
-        let mut count = 0;
-        filter.contains_all(numbers.map(hash), |found| count += u64::from(found));
-        count
+        self.filter.as_ref().expect("started").count_all(numbers.map(hash))
     }
 
     fn bits(&self) -> u64 {
@@ -145,6 +144,13 @@ struct TamisBloom {
     sorting: bloom::Scratch,
 }
 
+impl TamisBloom {
+    /// Keys at a time.
+    fn batch(&self) -> usize {
+        if self.bits() / 8 < CACHE { FEW } else { MANY }
+    }
+}
+
 impl Contestant for TamisBloom {
     fn name(&self) -> &'static str {
         "tamis bloom"
@@ -160,17 +166,21 @@ impl Contestant for TamisBloom {
     }
 
     fn insert(&mut self, numbers: Range<u64>) {
+        let batch = self.batch();
         let filter = self.filter.as_mut().expect("started");
         let sorting = &mut self.sorting;
-        in_batches(numbers, &mut self.scratch.hashes, MANY, |hashes| {
+        in_batches(numbers, &mut self.scratch.hashes, batch, |hashes| {
             filter.insert_hashes_with(sorting, hashes);
         });
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
+        let batch = self.batch();
         let filter = self.filter.as_ref().expect("started");
         let sorting = &mut self.sorting;
-        self.scratch.count(numbers, MANY, |hashes, found| filter.contains_hashes_with(sorting, hashes, found))
+        self.scratch.count(numbers, batch, |hashes, found| {
+            filter.contains_hashes_with(sorting, hashes, found);
+        })
     }
 
     fn bits(&self) -> u64 {
@@ -209,10 +219,7 @@ impl Contestant for TamisFuse {
     }
 
     fn count(&mut self, numbers: Range<u64>) -> u64 {
-        let filter = self.filter.as_ref().expect("built");
-        let mut count = 0;
-        filter.contains_all(numbers.map(hash), |found| count += u64::from(found));
-        count
+        self.filter.as_ref().expect("built").count_all(numbers.map(hash))
     }
 
     fn bits(&self) -> u64 {

@@ -116,8 +116,8 @@ impl Needs {
     fn of(group: &GroupParams) -> Needs {
         let (keys, again) = (group.keys(), 8 * group.shape.words());
         match group.shape {
-            // Its hashes, 17 bytes for each slot, and the filter once more.
-            Shape::Fuse { slots, .. } => Needs { bytes: 8 * keys + 17 * slots + again, keys },
+            // Its hashes, 18 bytes for each slot, and the filter once more.
+            Shape::Fuse { slots, .. } => Needs { bytes: 8 * keys + 18 * slots + again, keys },
             Shape::Ribbon { widths, .. } => {
                 let (of_run, bytes) = ribbon::run_needs(keys, widths);
                 match ribbon::is_one_run(keys) {

@@ -52,6 +52,15 @@ impl Level {
     }
 }
 
+/// Whether [`vectored`] has any. Without them, whole products are faster than those that vectors have.
+#[inline]
+pub fn has_vectors() -> bool {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    return Level::here() > Level::Plain;
+    #[cfg(not(all(target_arch = "x86_64", feature = "std")))]
+    false
+}
+
 /// Runs the work with the widest vectors there are, found at run time.
 #[inline]
 pub fn vectored<V: Vectored>(work: V) -> V::Output {
@@ -83,6 +92,7 @@ mod tests {
     use crate::blocked::Blocked;
     use crate::bloom::Bloom;
     use crate::counting::Counting;
+    use crate::countmin::{CountMin, Update, shape_by_hand};
     use crate::fuse::Fuse;
     use crate::testing::hashes;
     use std::cell::Cell;
@@ -101,6 +111,9 @@ mod tests {
         assert!(plain == avx2 && avx2 == avx512, "vectors differ");
         plain
     }
+
+    /// Bytes of a filter that no core keeps close by itself.
+    const FAR: u64 = 4_500_000;
 
     /// Numbers of keys around those that are taken together, and thousands, of which most or few are found.
     fn sets() -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
@@ -138,14 +151,14 @@ mod tests {
     #[test]
     fn blocked_filters_are_the_same_with_all_vectors() {
         for (keys, probes) in sets() {
-            for k in [1, 2, 4, 8, 16, 32] {
+            for (lines, k) in [1, 2, 4, 8, 16, 32].map(|k| (97, k)).into_iter().chain([(FAR / 64, 8)]) {
                 let (words, found) = at_all_levels(|| {
-                    let mut filter = Blocked::zeroed(97, k).unwrap();
+                    let mut filter = Blocked::zeroed(lines, k).unwrap();
                     filter.insert_hashes(&keys);
                     let found = all(&probes, |hashes, found| filter.contains_hashes(hashes, found));
                     (filter.into_words().to_vec(), found)
                 });
-                let mut filter = Blocked::zeroed(97, k).unwrap();
+                let mut filter = Blocked::zeroed(lines, k).unwrap();
                 keys.iter().for_each(|&hash| filter.insert_hash(hash));
                 assert_eq!(filter.words(), words);
                 assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
@@ -155,15 +168,16 @@ mod tests {
 
     #[test]
     fn counting_filters_are_the_same_with_all_vectors() {
-        for (keys, probes) in sets() {
+        let filters = [97, FAR / 256].into_iter().flat_map(|blocks| sets().map(move |set| (blocks, set)));
+        for (blocks, (keys, probes)) in filters {
             let (words, found) = at_all_levels(|| {
-                let mut filter = Counting::zeroed(97, 8).unwrap();
+                let mut filter = Counting::zeroed(blocks, 8).unwrap();
                 filter.insert_hashes(&keys);
                 filter.remove_hashes(&keys[..keys.len() / 3]);
                 let found = all(&probes, |hashes, found| filter.contains_hashes(hashes, found));
                 (filter.into_words().to_vec(), found)
             });
-            let mut filter = Counting::zeroed(97, 8).unwrap();
+            let mut filter = Counting::zeroed(blocks, 8).unwrap();
             keys.iter().for_each(|&hash| filter.insert_hash(hash));
             keys[..keys.len() / 3].iter().for_each(|&hash| assert!(filter.remove_hash(hash)));
             assert_eq!(filter.words(), words);
@@ -185,6 +199,29 @@ mod tests {
                 keys.iter().for_each(|&hash| filter.insert_hash(hash));
                 assert_eq!(filter.words(), words);
                 assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
+            }
+        }
+    }
+
+    #[test]
+    fn counts_are_the_same_with_all_vectors() {
+        for (keys, probes) in sets() {
+            for (row, depth, bits) in
+                [(1, 1, 64), (97, 4, 64), (2048, 5, 32), (FAR / 12, 3, 32), (FAR / 32, 4, 64)]
+            {
+                let shape = shape_by_hand(row, depth, bits).unwrap();
+                let (words, estimates) = at_all_levels(|| {
+                    let mut sketch = CountMin::zeroed(shape, Update::Plain).unwrap();
+                    sketch.add_hashes(&keys);
+                    sketch.add_weighted(&keys, &(0..keys.len() as u64).collect::<Vec<_>>());
+                    let mut estimates = vec![0; probes.len()];
+                    sketch.estimates(&probes, &mut estimates);
+                    (sketch.into_words().to_vec(), estimates)
+                });
+                let mut sketch = CountMin::zeroed(shape, Update::Plain).unwrap();
+                (0..).zip(&keys).for_each(|(weight, &hash)| sketch.add_hash(hash, weight + 1));
+                assert_eq!(sketch.words(), words);
+                assert!(probes.iter().zip(estimates).all(|(&hash, told)| sketch.estimate_hash(hash) == told));
             }
         }
     }

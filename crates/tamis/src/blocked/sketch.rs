@@ -2,6 +2,7 @@
 
 use super::params::{self, LINE_BITS};
 use super::unit::{Ahead, Contains, CountMasks, Insert, PutAt, Unit, units_in, words_of};
+use crate::answers::{Answers, Each, Hits, Noted};
 use crate::arch::cpu::{Vectored, vectored};
 use crate::chunks::{chunks, chunks_mut};
 use crate::error::Result;
@@ -159,20 +160,26 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let mut found = found.iter_mut();
-        self.contains_all(hashes.iter().copied(), |hit| {
-            if let Some(found) = found.next() {
-                *found = hit;
-            }
-        });
+        self.answer(hashes.iter().copied(), Noted(found.iter_mut()));
     }
 
     /// The same for hashes that are made on the way; the answers come in the same order. Making
     /// them then takes no time of its own where memory is waited for.
     #[inline]
     pub fn contains_all(&self, hashes: impl Iterator<Item = u64>, found: impl FnMut(bool)) {
+        self.answer(hashes, Each(found));
+    }
+
+    /// How many of the keys with these hashes may be in the set.
+    #[inline]
+    pub fn count_all(&self, hashes: impl Iterator<Item = u64>) -> u64 {
+        self.answer(hashes, Hits::default()).0
+    }
+
+    #[inline]
+    fn answer<A: Answers>(&self, hashes: impl Iterator<Item = u64>, answers: A) -> A {
         let units = self.lines();
-        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, found }));
+        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, answers }))
     }
 
     /// How many of these keys may be in the set. `masks` come from [`masks`](Self::masks) and

@@ -54,7 +54,9 @@ proptest! {
         filter.contains_hashes(&others, &mut found);
         let mut masks = Vec::new();
         Blocked::<Words>::masks(k, &others, &mut masks);
-        prop_assert_eq!(filter.count_masks(&others, &masks), found.iter().filter(|&&hit| hit).count());
+        let hits = found.iter().filter(|&&hit| hit).count();
+        prop_assert_eq!(filter.count_masks(&others, &masks), hits);
+        prop_assert_eq!(filter.count_all(others.iter().copied()), hits as u64);
         for (i, &hash) in others.iter().enumerate() {
             prop_assert_eq!(found[i], filter.contains_hash(hash));
         }

@@ -2,6 +2,7 @@
 //! of a `counting`. What is needed is asked for ahead of its use.
 
 use super::sketch::{Mask, line_of, mask};
+use crate::answers::Answers;
 use crate::arch::cpu::Vectored;
 use crate::error::{Error, Result, ShapeFault};
 use crate::sizing::Kind;
@@ -128,21 +129,23 @@ impl<const K: usize, U: Unit, H: Iterator<Item = u64>> Vectored for Insert<'_, K
 }
 
 /// Tells of keys, in their order, whether they may be there.
-pub(crate) struct Contains<'a, const K: usize, U, H, F> {
+pub(crate) struct Contains<'a, const K: usize, U, H, A> {
     pub units: &'a [U],
     pub hashes: H,
-    pub found: F,
+    pub answers: A,
 }
 
-impl<const K: usize, U: Unit, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<'_, K, U, H, F> {
-    type Output = ();
+impl<const K: usize, U: Unit, H: Iterator<Item = u64>, A: Answers> Vectored for Contains<'_, K, U, H, A> {
+    type Output = A;
 
     #[inline(always)]
-    fn run(mut self) {
-        let mut ahead = Ahead::new(self.hashes, self.units);
-        while let Some((hash, unit)) = ahead.next(self.units) {
-            (self.found)(self.units[unit].covers(&mask::<K>(hash)));
+    fn run(self) -> A {
+        let Contains { units, hashes, mut answers } = self;
+        let mut ahead = Ahead::new(hashes, units);
+        while let Some((hash, unit)) = ahead.next(units) {
+            answers.take(units[unit].covers(&mask::<K>(hash)));
         }
+        answers
     }
 }
 

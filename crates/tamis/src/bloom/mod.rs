@@ -43,8 +43,8 @@ pub use params::{
 };
 pub(crate) use params::{MOST_REACHED, bits_per_key, published, published_hashes, sizing_rate};
 pub use ranges::Scratch;
-pub(crate) use sketch::position;
 pub use sketch::{Bloom, Positions, positions};
+pub(crate) use sketch::{draw, position};
 
 #[cfg(test)]
 mod tests;

@@ -17,11 +17,13 @@ const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
 /// How many words ahead of its use a word is asked for.
 const AHEAD: usize = 32;
 
-/// Keys whose answers are sought together, probe by probe.
+/// Keys whose answers are sought together, probe by probe; and those before them, which tell of the others.
 const BATCH: usize = 1024;
+const FEW: usize = 64;
 
-/// Keys whose positions are drawn together.
-const DRAWN: usize = 64;
+/// Keys whose positions are drawn together: as many as the processor looks ahead, so that it sets those of one probe
+/// while it draws those of the next.
+const DRAWN: usize = 32;
 
 /// One of the positions of the key with this hash among this many bits.
 #[inline(always)]
@@ -31,18 +33,22 @@ pub(crate) fn position(hash: u64, number: u32, bits: u64) -> u64 {
     ((u128::from(draw) * u128::from(bits)) >> 64) as u64
 }
 
-/// The same, put together from products of 32 bits: a loop over many keys becomes vectors with it.
+/// One of the positions of each of these keys, put together from products of 32 bits: the loop becomes vectors with
+/// them.
 #[inline(always)]
-fn position_by_halves(hash: u64, number: u32, bits: u32) -> u32 {
-    let state = hash.wrapping_add(STEP.wrapping_mul(u64::from(number) + 1));
-    halves::scale(halves::fold(state, state ^ TWIST), bits)
-}
-
-/// One of the positions of each of these keys.
-#[inline(always)]
-fn draw<const N: usize>(hashes: &[u64; N], number: u32, bits: u32, drawn: &mut [u32; N]) {
-    for (position, &hash) in drawn.iter_mut().zip(hashes) {
-        *position = position_by_halves(hash, number, bits);
+pub(crate) fn draw<const N: usize>(hashes: &[u64; N], number: u32, bits: u32, drawn: &mut [u32; N]) {
+    let step = STEP.wrapping_mul(u64::from(number) + 1);
+    let draw = |hash: u64| {
+        let state = hash.wrapping_add(step);
+        halves::fold(state, state ^ TWIST)
+    };
+    let all = drawn.iter_mut().zip(hashes);
+    if bits.is_power_of_two() && bits > 1 {
+        // The product is a shift.
+        let shift = 64 - bits.trailing_zeros();
+        all.for_each(|(position, &hash)| *position = (draw(hash) >> shift) as u32);
+    } else {
+        all.for_each(|(position, &hash)| *position = halves::scale(draw(hash), bits));
     }
     // They are read from memory, one by one: to take vectors apart costs more.
     black_box(drawn);
@@ -219,7 +225,10 @@ impl<W: AsRef<[u64]>> Bloom<W> {
         // That many bits fit in 32 bits.
         let cached = self.words.as_ref().len() < CACHED;
         let (mut all, mut most) = (0, false);
-        for (hashes, found) in hashes.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+        let (some, others) = hashes.split_at(hashes.len().min(FEW));
+        let (found_some, found_others) = found.split_at_mut(some.len());
+        let first = [(some, found_some)].into_iter();
+        for (hashes, found) in first.chain(others.chunks(BATCH).zip(found_others.chunks_mut(BATCH))) {
             if cached && most {
                 let (words, bits, count) = (self.words.as_ref(), self.bits as u32, self.hashes);
                 vectored(ProbeFully { words, bits, count, hashes, found });

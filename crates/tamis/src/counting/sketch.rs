@@ -1,5 +1,6 @@
 //! The filter itself, over words that it owns or borrows.
 
+use crate::answers::Noted;
 use crate::arch::cpu::{Vectored, vectored};
 use crate::blocked::unit::{Ahead, Contains, CountMasks, Insert, PutAt, Unit, units_in, words_of};
 use crate::blocked::{Blocked, LINE_BITS, Mask, covers, expected_rate, line_of, mask, ones_in, with_hashes};
@@ -201,14 +202,8 @@ impl<W: AsRef<[u64]>> Counting<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let (units, mut found) = (self.blocks(), found.iter_mut());
-        let found = |hit| {
-            if let Some(found) = found.next() {
-                *found = hit;
-            }
-        };
-        let hashes = hashes.iter().copied();
-        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, found }));
+        let (units, hashes, answers) = (self.blocks(), hashes.iter().copied(), Noted(found.iter_mut()));
+        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, answers }));
     }
 
     /// How many of these keys may be in the set. `masks` come from [`Blocked::masks`] and serve all

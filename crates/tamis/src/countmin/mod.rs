@@ -53,6 +53,7 @@
 
 mod heavy;
 mod params;
+mod rows;
 mod sketch;
 
 pub use heavy::{Heavy, HeavyFault, least};

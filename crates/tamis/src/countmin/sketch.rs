@@ -6,6 +6,8 @@ use core::ops::Range;
 use bytemuck::Pod;
 
 use super::params::{self, MOST_DEPTH, epsilon_of};
+use super::rows::{Add, DRAWN, Estimate};
+use crate::arch::cpu::{has_vectors, vectored};
 use crate::bloom::position;
 use crate::error::{Conservative, Difference, Error, Result, ShapeFault};
 use crate::hash::{Scheme, SparkCounts, place_of_bytes, place_of_long};
@@ -89,7 +91,7 @@ pub struct Census {
 }
 
 /// A counter as it stands in the words.
-trait Counter: Pod + Ord {
+pub(super) trait Counter: Pod + Ord {
     const MOST: Self;
     /// Adds, and stays at the most.
     fn plus(self, weight: u64) -> Self;
@@ -245,6 +247,16 @@ fn visit<const D: usize, C, B: AsRef<[C]>>(
     }
 }
 
+/// The length of a row, and whether all counters are close, where they are to be drawn for many keys together: with
+/// vectors, and keys that fill them. Wide counters that are not close take longer to reach than to draw.
+#[inline(always)]
+fn by_rows<C>(rows: Rows, placing: &Placing, hashes: &[u64]) -> Option<(u32, bool)> {
+    let close = rows.counters() * size_of::<C>() <= CLOSE;
+    let pays = close || size_of::<C>() == 4;
+    let can = hashes.len() >= DRAWN && *placing == Placing::Drawn && has_vectors();
+    u32::try_from(rows.row).ok().filter(|_| pays && can).map(|row| (row, close))
+}
+
 /// Adds weights, key by key in their order.
 #[inline(always)]
 fn add_all<C: Counter>(
@@ -259,6 +271,15 @@ fn add_all<C: Counter>(
             visit::<$depth, C, _>(&mut counters, rows.row, hashes, |counters, key, places| {
                 add_one(counters, update, places, weight(key));
             })
+        };
+    }
+    // Only plain updates give the same in any order.
+    let by_rows = by_rows::<C>(rows, placing, hashes).filter(|_| update == Update::Plain);
+    if let Some((row, close)) = by_rows {
+        let depth = rows.depth;
+        return match close {
+            true => vectored(Add::<false, _, _> { counters, row, depth, hashes, weight }),
+            false => vectored(Add::<true, _, _> { counters, row, depth, hashes, weight }),
         };
     }
     match (placing, rows.depth) {
@@ -328,6 +349,13 @@ fn estimate_all<C: Counter>(
             visit::<$depth, C, _>(&mut counters, rows.row, hashes, |counters, key, places| {
                 estimates[key] = smallest(counters, places).value();
             })
+        };
+    }
+    if let Some((row, close)) = by_rows::<C>(rows, placing, hashes) {
+        let depth = rows.depth;
+        return match close {
+            true => vectored(Estimate::<false, _> { counters, row, depth, hashes, estimates }),
+            false => vectored(Estimate::<true, _> { counters, row, depth, hashes, estimates }),
         };
     }
     match (placing, rows.depth) {

@@ -198,6 +198,29 @@ fn the_mean_error_of_one_row_is_the_total_divided_by_its_counters() {
     assert!((mean / expected - 1.0).abs() < 0.05, "{mean} and {expected}");
 }
 
+#[test]
+fn many_keys_at_once_are_where_one_by_one_puts_them() {
+    let keys = hashes(7, 3000);
+    // Rows whose length is a power of two and not, in the cache and beyond.
+    for (row, bits) in
+        [(1, 64), (2, 32), (1 << 11, 32), (2053, 64), (1 << 16, 64), (70_001, 32), (1 << 18, 32)]
+    {
+        for depth in [3, 4, 5, 6, 7] {
+            let shape = shape_by_hand(row, depth, bits).unwrap();
+            let mut together = CountMin::zeroed(shape, Update::Plain).unwrap();
+            together.add_hashes(&keys);
+            let mut single = CountMin::zeroed(shape, Update::Plain).unwrap();
+            keys.iter().for_each(|&hash| single.add_hash(hash, 1));
+            assert!(together.words() == single.words(), "{depth} rows of {row}");
+            let mut estimates = vec![0; keys.len()];
+            single.estimates(&keys, &mut estimates);
+            assert!(
+                keys.iter().zip(estimates).all(|(&hash, estimate)| single.estimate_hash(hash) == estimate)
+            );
+        }
+    }
+}
+
 /// Seeded. Of 4,000 keys, 8 million pairs; rows of 1,000 counters. In each row a thousandth of the
 /// pairs meet, and of two rows a millionth in both: those of independent rows. Tolerance: 5 standard
 /// deviations of a Poisson count. Keys that are alike, as numbers and addresses are, are as good as any.

@@ -13,9 +13,10 @@
 //! was just touched comes next.
 
 use super::Fuse;
-use super::place::{Placer, key, pack, salt};
+use super::place::{Fingerprint, Placer, key, pack, salt};
 use super::shape::{Shape, check_width, shape, words_needed};
 use crate::error::{Error, Result};
+use crate::memory::Words;
 #[cfg(feature = "file")]
 use crate::memory::roomy;
 use alloc::vec;
@@ -30,7 +31,7 @@ impl Fuse<Vec<u64>> {
     /// gives the same words and seed.
     ///
     /// The hashes are left each once, in an order of the filter's own; `hashes.len()` is then
-    /// the number of keys. Needs 17 bytes of memory for every slot, about 19 for every key,
+    /// the number of keys. Needs 18 bytes of memory for every slot, about 20 for every key,
     /// beside the hashes and the table.
     pub fn build(hashes: &mut Vec<u64>, width: u32) -> Result<Self> {
         build_within(SEEDS, hashes, width)
@@ -93,58 +94,80 @@ fn build_with(
     let shape = shape(count)?;
     let len = words_needed(count, width)?;
     let placer = Placer::new(&shape, width, seed);
-    let peeling = peeling.get_or_insert_with(|| Peeling::new(&shape));
+    let peeling = match peeling {
+        Some(peeling) => peeling,
+        None => peeling.insert(Peeling::new(&shape, count)?),
+    };
     if !peeling.peel(hashes, &placer) {
         return Ok(None);
     }
-    peeling.fill(&placer);
     let mut words = zeros(len);
-    pack(&peeling.keys, width, &mut words);
+    match width {
+        ..=8 => pack::<u8>(peeling.fill(&placer), width, &mut words),
+        9..=16 => pack::<u16>(peeling.fill(&placer), width, &mut words),
+        _ => pack::<u32>(peeling.fill(&placer), width, &mut words),
+    }
     Fuse::from_words(words, count, width, seed).map(Some)
 }
 
 /// This many zeros, on huge pages where that is worth it: slots are visited in no order.
-fn zeros<T: Clone + Default>(len: usize) -> Vec<T> {
+fn zeros(len: usize) -> Vec<u64> {
     #[cfg(feature = "file")]
     {
         let mut list = roomy(len);
-        list.resize(len, T::default());
+        list.resize(len, 0);
         list
     }
     #[cfg(not(feature = "file"))]
-    vec![T::default(); len]
+    vec![0; len]
 }
 
 /// What is known of the slots while keys are set aside.
 pub(super) struct Peeling {
-    /// How many of the keys that are left use a slot.
-    uses: Vec<u8>,
-    /// The exclusive or of these keys; where there is one, the key itself. A slot keeps the
-    /// key that was peeled from it.
-    keys: Vec<u64>,
-    /// From the front: slots whose keys were peeled, in that order. From the back: the stack
-    /// of slots that came to have one key. A slot enters the stack once, and leaves it for the
+    slots: usize,
+    /// Bytes: how many of the keys that are left use a slot.
+    uses: Words,
+    /// The exclusive or of these keys; where there is one, the key itself. Once all keys are peeled, this
+    /// has the fingerprints, in as few bytes as they need.
+    keys: Words,
+    /// From the front: keys that were peeled, in that order. From the back: the stack
+    /// of slots that came to have one key. A slot enters the stack once, and leaves it for its key at the
     /// front or for good, so the two never meet; one place is spare, for what is written to
     /// the stack and not kept.
     ///
     /// Before, it holds all keys, in an order near that of their first slots.
-    order: Vec<u64>,
+    order: Words,
+    /// Bytes: from which of its three slots a key was peeled, in the same order.
+    which: Words,
     peeled: usize,
     /// Keys are put in order by this many of their highest bits.
     bits: u32,
+    /// Whether all is zero still.
+    fresh: bool,
 }
 
 impl Peeling {
-    pub(super) fn new(shape: &Shape) -> Self {
+    /// For this many keys.
+    pub(super) fn new(shape: &Shape, keys: u64) -> Result<Self> {
         let slots = shape.slots as usize;
         // About one part for each segment; more parts are too many to write to at the same time.
         let bits = (shape.starts / u64::from(shape.segment)).max(2).ilog2().min(12);
-        Peeling { uses: zeros(slots), keys: zeros(slots), order: zeros(slots + 1), peeled: 0, bits }
+        Ok(Peeling {
+            slots,
+            uses: Words::new(slots.div_ceil(8))?,
+            keys: Words::new(slots)?,
+            order: Words::new(slots + 1)?,
+            which: Words::new((keys as usize).div_ceil(8))?,
+            peeled: 0,
+            bits,
+            fresh: true,
+        })
     }
 
     /// Puts the keys of these hashes in `order`, those of each part of the table together.
     fn part(&mut self, hashes: &[u64], placer: &Placer) {
         let shift = 64 - self.bits;
+        let order = &mut self.order[..];
         let mut ends = vec![0usize; 1 << self.bits];
         for &hash in hashes {
             ends[(placer.key(hash) >> shift) as usize] += 1;
@@ -156,67 +179,78 @@ impl Peeling {
         for &hash in hashes {
             let key = placer.key(hash);
             let end = &mut ends[(key >> shift) as usize];
-            self.order[*end] = key;
+            order[*end] = key;
             *end += 1;
         }
     }
 
     /// Sets all keys aside, if that can be done with this placer.
     pub(super) fn peel(&mut self, hashes: &[u64], placer: &Placer) -> bool {
-        self.uses.fill(0);
-        self.keys.fill(0);
-        self.peeled = 0;
+        if !self.fresh {
+            self.uses.fill(0);
+            self.keys.fill(0);
+        }
+        (self.fresh, self.peeled) = (false, 0);
         self.part(hashes, placer);
-        for &key in &self.order[..hashes.len()] {
+        let uses = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut self.uses)[..self.slots];
+        let (keys, order) = (&mut self.keys[..], &mut self.order[..]);
+        for &key in &order[..hashes.len()] {
             for slot in placer.place(key).0.map(|slot| slot as usize) {
-                self.keys[slot] ^= key;
+                keys[slot] ^= key;
                 // Three uses of a slot are usual; hashes that heap up like this are not even.
-                let Some(more) = self.uses[slot].checked_add(1) else { return false };
-                self.uses[slot] = more;
+                let Some(more) = uses[slot].checked_add(1) else { return false };
+                uses[slot] = more;
             }
         }
         // A slot is written to the stack before it is known whether it belongs there, and stays
         // only if it does: the processor would guess such a branch wrong too often.
-        let end = self.order.len();
+        let end = order.len();
         let mut top = end;
-        for (slot, &uses) in self.uses.iter().enumerate() {
-            self.order[top - 1] = slot as u64;
+        for (slot, &uses) in uses.iter().enumerate() {
+            order[top - 1] = slot as u64;
             top -= usize::from(uses == 1);
         }
+        let which: &mut [u8] = bytemuck::cast_slice_mut(&mut self.which);
+        let mut peeled = 0;
         while top < end {
-            let slot = self.order[top];
+            let slot = order[top];
             top += 1;
-            if self.uses[slot as usize] == 0 {
+            if uses[slot as usize] == 0 {
                 continue; // its key was peeled from another slot meanwhile
             }
-            let key = self.keys[slot as usize];
-            self.order[self.peeled] = slot;
-            self.peeled += 1;
-            self.uses[slot as usize] = 0;
-            // The two slots of the three that are not this one.
+            let key = keys[slot as usize];
             let [first, second, third] = placer.place(key).0;
+            order[peeled] = key;
+            which[peeled] = u8::from(slot != first) + u8::from(slot == third);
+            peeled += 1;
+            uses[slot as usize] = 0;
+            // The two slots of the three that are not this one.
             let others =
                 [if slot == first { second } else { first }, if slot == third { second } else { third }];
             for other in others {
-                let uses = &mut self.uses[other as usize];
-                self.keys[other as usize] ^= key;
+                let uses = &mut uses[other as usize];
+                keys[other as usize] ^= key;
                 *uses -= 1;
-                self.order[top - 1] = other;
+                order[top - 1] = other;
                 top -= usize::from(*uses == 1);
             }
         }
-        self.peeled == hashes.len()
+        self.peeled = peeled;
+        peeled == hashes.len()
     }
 
-    /// Puts the fingerprint of every slot in place of its key. Slots from which no key was peeled are
-    /// zero already: all keys that used them were taken out.
-    fn fill(&mut self, placer: &Placer) {
-        for &slot in self.order[..self.peeled].iter().rev() {
-            let key = self.keys[slot as usize];
+    /// The fingerprints of all slots, when all keys are peeled. Slots from which none was have zeros.
+    fn fill<T: Fingerprint>(&mut self, placer: &Placer) -> &[T] {
+        let table = &mut bytemuck::cast_slice_mut::<u64, T>(&mut self.keys)[..self.slots];
+        table.fill(T::default());
+        let which: &[u8] = bytemuck::cast_slice(&self.which);
+        for (&key, &which) in self.order[..self.peeled].iter().zip(which).rev() {
             let (slots, fingerprint) = placer.place(key);
-            // The slot's own key is among the three, and goes.
-            let missing = slots.iter().fold(fingerprint ^ key, |sum, &slot| sum ^ self.keys[slot as usize]);
-            self.keys[slot as usize] = missing;
+            let [first, second, third] = slots.map(|slot| table[slot as usize]);
+            // The key's own slot is still zero, and so can be taken with the others.
+            let missing = T::of(fingerprint) ^ first ^ second ^ third;
+            table[slots[usize::from(which % 3)] as usize] = missing;
         }
+        table
     }
 }

@@ -2,6 +2,7 @@
 //! for their width, and asked for ahead where the table is larger than the cache.
 
 use super::place::{Placer, mask};
+use crate::answers::Answers;
 use crate::arch::cpu::{Vectored, prefetch};
 use core::hint::black_box;
 use core::marker::PhantomData;
@@ -14,7 +15,7 @@ const AHEAD: usize = 16;
 
 /// Bytes of a table that a processor core keeps close by itself. Its own look ahead is enough
 /// there, and asking costs more than it gains.
-const CLOSE: usize = 2 << 20;
+const CLOSE: usize = 4 << 20;
 
 /// Fingerprints as they are packed in bytes.
 pub(super) trait Packed: Copy {
@@ -155,29 +156,29 @@ impl<S: Slot> Places<S> {
 }
 
 /// Tells of hashes whether their keys may be in the set. Numbers of slots must fit in S.
-pub(super) struct Contains<P, S, H, F> {
+pub(super) struct Contains<P, S, H, A> {
     pub table: P,
     pub placer: Placer,
     pub width: u32,
     pub hashes: H,
-    pub found: F,
+    pub answers: A,
     pub slot: PhantomData<S>,
 }
 
-impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Vectored for Contains<P, S, H, F> {
-    type Output = ();
+impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Vectored for Contains<P, S, H, A> {
+    type Output = A;
 
     #[inline(always)]
-    fn run(self) {
+    fn run(self) -> A {
         if self.table.size() <= CLOSE { self.run_close() } else { self.run_far() }
     }
 }
 
-impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S, H, F> {
+impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Contains<P, S, H, A> {
     /// While the slots of some keys are read, those of the next are found.
     #[inline(always)]
-    fn run_close(self) {
-        let Contains { table, placer, width, hashes, mut found, .. } = self;
+    fn run_close(self) -> A {
+        let Contains { table, placer, width, hashes, mut answers, .. } = self;
         let mut hashes = hashes.fuse(); // asked once more after the last
         let (mut now, mut next) = (Places::<S>::none(), Places::<S>::none());
         let (mut now, mut next) = (&mut now, &mut next);
@@ -185,10 +186,10 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S,
             next.fill(&placer, &mut hashes);
             for i in 0..now.keys {
                 let [first, second, third] = now.slots.each_ref().map(|slots| table.at(slots[i].get()));
-                found((first ^ second ^ third ^ u64::from(now.fingerprints[i])) & mask(width) == 0);
+                answers.take((first ^ second ^ third ^ u64::from(now.fingerprints[i])) & mask(width) == 0);
             }
             if next.keys == 0 {
-                return;
+                return answers;
             }
             core::mem::swap(&mut now, &mut next);
         }
@@ -197,8 +198,8 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S,
     /// The slots of each key are asked for when it comes in, and read when some others have come in after it. One
     /// key at a time: to ask for those of many in a row takes longer.
     #[inline(always)]
-    fn run_far(self) {
-        let Contains { table, placer, width, hashes, mut found, .. } = self;
+    fn run_far(self) -> A {
+        let Contains { table, placer, width, hashes, mut answers, .. } = self;
         let mut hashes = hashes.fuse().map(|hash| {
             let place = placer.place_hash(hash);
             place.0.iter().for_each(|&slot| table.ask(slot));
@@ -210,17 +211,17 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, F: FnMut(bool)> Contains<P, S,
             *place = asked;
             waiting += 1;
         }
-        for oldest in (0..AHEAD).cycle() {
-            if waiting == 0 {
-                return;
-            }
+        let mut oldest = 0;
+        while waiting > 0 {
             let ([first, second, third], fingerprint) = ring[oldest];
             match hashes.next() {
                 Some(asked) => ring[oldest] = asked,
                 None => waiting -= 1,
             }
+            oldest = (oldest + 1) % AHEAD;
             let sum = table.at(first) ^ table.at(second) ^ table.at(third);
-            found((sum ^ fingerprint) & mask(width) == 0);
+            answers.take((sum ^ fingerprint) & mask(width) == 0);
         }
+        answers
     }
 }

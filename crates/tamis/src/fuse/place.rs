@@ -2,6 +2,8 @@
 //! fingerprints are packed. All of it is part of the format.
 
 use super::shape::Shape;
+use bytemuck::Pod;
+use core::ops::BitXor;
 
 /// 2⁶⁴ divided by the golden ratio; odd, so multiplying by it can be undone.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -128,10 +130,38 @@ pub(super) fn peek(words: &[u64], slot: u64, width: u32) -> u64 {
     u64::from_le_bytes(eight) >> (bit % 8)
 }
 
+/// A fingerprint in whole bytes.
+pub(super) trait Fingerprint: Pod + Default + BitXor<Output = Self> + Into<u64> {
+    /// The low bits of this number, as many as there is room for.
+    fn of(number: u64) -> Self;
+}
+
+impl Fingerprint for u8 {
+    #[inline(always)]
+    fn of(number: u64) -> u8 {
+        number as u8
+    }
+}
+
+impl Fingerprint for u16 {
+    #[inline(always)]
+    fn of(number: u64) -> u16 {
+        number as u16
+    }
+}
+
+impl Fingerprint for u32 {
+    #[inline(always)]
+    fn of(number: u64) -> u32 {
+        number as u32
+    }
+}
+
 /// Packs fingerprints without gaps into words, lowest bits first.
-pub(super) fn pack(fingerprints: &[u64], width: u32, words: &mut [u64]) {
+pub(super) fn pack<T: Fingerprint>(fingerprints: &[T], width: u32, words: &mut [u64]) {
     let (mut word, mut filled, mut packed) = (0, 0, words.iter_mut());
     for &fingerprint in fingerprints {
+        let fingerprint = fingerprint.into();
         word |= fingerprint << filled;
         filled += width;
         if filled >= 64 {

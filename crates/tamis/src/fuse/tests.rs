@@ -190,11 +190,13 @@ fn a_batch_in_a_large_table_answers_as_one_by_one() {
         let filter = built(&keys, width);
         let mut found = Vec::new();
         // As in a table whose slots have numbers of more than 32 bits.
-        filter.contains_placed::<u64, _, _>(probes.iter().copied(), |hit| found.push(hit));
+        filter.answer_placed::<u64, _, _>(probes.iter().copied(), Each(|hit| found.push(hit)));
         assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
         for len in [0, 1, 31, 32, 33, probes.len()] {
             let mut found = vec![false; len];
             filter.contains_hashes(&probes[..len], &mut found);
+            let hits = found.iter().filter(|&&found| found).count() as u64;
+            assert_eq!(filter.count_all(probes[..len].iter().copied()), hits);
             assert!(probes.iter().zip(found).all(|(&hash, found)| filter.contains_hash(hash) == found));
         }
     }
@@ -239,7 +241,7 @@ fn keys_that_heap_up_fail_and_do_no_harm() {
     let shape = shape(20_000).unwrap();
     // As keys of the filter they are 0, 1, 2, …: all first slots are 0.
     let hashes: Vec<u64> = (0..20_000).map(|key| place::hash(key, place::salt(0))).collect();
-    assert!(!build::Peeling::new(&shape).peel(&hashes, &Placer::new(&shape, 8, 0)));
+    assert!(!build::Peeling::new(&shape, 20_000).unwrap().peel(&hashes, &Placer::new(&shape, 8, 0)));
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! The loops over many keys where a processor has vectors: row by row, the counters of some keys in one row are drawn
+//! together, and those of the next rows while they are in use.
+
+use super::sketch::Counter;
+use crate::arch::cpu::{Vectored, prefetch};
+use crate::bloom::draw;
+use crate::chunks::padded;
+
+/// Keys whose counters are drawn together.
+pub(super) const DRAWN: usize = 32;
+
+/// The places of some keys in a row.
+type Places = [u32; DRAWN];
+
+/// What is drawn next: the places of some keys in one row.
+struct Drawing<'h> {
+    /// The keys that follow.
+    blocks: core::slice::Chunks<'h, u64>,
+    hashes: [u64; DRAWN],
+    row: u32,
+    depth: u32,
+    number: u32,
+}
+
+impl<'h> Drawing<'h> {
+    #[inline(always)]
+    fn new(hashes: &'h [u64], row: u32, depth: u32) -> Self {
+        let mut drawing = Drawing { blocks: hashes.chunks(DRAWN), hashes: [0; DRAWN], row, depth, number: 0 };
+        drawing.step();
+        drawing
+    }
+
+    /// Goes on to the next keys; after the last ones, it stays there.
+    #[inline(always)]
+    fn step(&mut self) {
+        if let Some(hashes) = self.blocks.next() {
+            self.hashes = *padded(hashes, &mut [0; DRAWN]);
+        }
+    }
+
+    /// Draws those of the next row, and gives the number of the first counter in it.
+    #[inline(always)]
+    fn next(&mut self, places: &mut Places) -> usize {
+        let start = self.number as usize * self.row as usize;
+        draw(&self.hashes, self.number, self.row, places);
+        self.number += 1;
+        if self.number == self.depth {
+            self.number = 0;
+            self.step();
+        }
+        start
+    }
+}
+
+/// Counters that are asked for while others are in use, one at a time: to ask for many in a row takes longer.
+struct Ask<'a, const FAR: bool> {
+    places: &'a Places,
+    /// From the first counter of the row that is in use to that of the row of these.
+    distance: usize,
+}
+
+impl<const FAR: bool> Ask<'_, FAR> {
+    #[inline(always)]
+    fn one<C>(&self, counters: &[C], key: usize) {
+        if FAR {
+            prefetch(counters, self.distance.wrapping_add(self.places[key] as usize));
+        }
+    }
+}
+
+/// Visits the counters of keys, some keys at a time and row by row: gives the counters of the row, the places of
+/// the keys in it, and what is to be asked for meanwhile.
+#[inline(always)]
+fn visit<const FAR: bool, K>(
+    depth: u32,
+    row: u32,
+    hashes: &[u64],
+    keys: impl Iterator<Item = K>,
+    mut visit: impl FnMut(usize, &mut K, &Places, Ask<'_, FAR>),
+) {
+    let mut drawing = Drawing::new(hashes, row, depth);
+    let [mut first, mut second, mut third] = [[0; DRAWN]; 3];
+    let (mut now, mut next, mut last) = (&mut first, &mut second, &mut third);
+    drawing.next(now);
+    drawing.next(next);
+    for mut keys in keys {
+        for number in 0..depth {
+            let start = number as usize * row as usize;
+            let ahead = drawing.next(last);
+            visit(start, &mut keys, now, Ask { places: last, distance: ahead.wrapping_sub(start) });
+            (now, next, last) = (next, last, now);
+        }
+    }
+}
+
+/// Adds a weight to all counters of keys.
+pub(super) struct Add<'a, const FAR: bool, C, W> {
+    pub counters: &'a mut [C],
+    pub row: u32,
+    pub depth: u32,
+    pub hashes: &'a [u64],
+    /// That of each key.
+    pub weight: W,
+}
+
+impl<const FAR: bool, C: Counter, W: Fn(usize) -> u64> Vectored for Add<'_, FAR, C, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Add { counters, row, depth, hashes, weight } = self;
+        let firsts = (0..hashes.len()).step_by(DRAWN);
+        visit::<FAR, _>(depth, row, hashes, firsts, |start, &mut first, places, ask| {
+            let counters = &mut counters[start..][..row as usize];
+            let mut add = |places: &[u32]| {
+                for (key, &place) in places.iter().enumerate() {
+                    ask.one(counters, key);
+                    let counter = &mut counters[place as usize];
+                    *counter = counter.plus(weight(first + key));
+                }
+            };
+            // As many as the compiler knows of, but for the last keys.
+            match hashes.len() - first {
+                DRAWN.. => add(places),
+                few => add(&places[..few]),
+            }
+        });
+    }
+}
+
+/// The smallest counter of each key.
+pub(super) struct Estimate<'a, const FAR: bool, C> {
+    pub counters: &'a [C],
+    pub row: u32,
+    pub depth: u32,
+    pub hashes: &'a [u64],
+    pub estimates: &'a mut [u64],
+}
+
+impl<const FAR: bool, C: Counter> Vectored for Estimate<'_, FAR, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Estimate { counters, row, depth, hashes, estimates } = self;
+        let blocks = estimates.chunks_mut(DRAWN).map(|estimates| (estimates, [C::MOST; DRAWN]));
+        visit::<FAR, _>(depth, row, hashes, blocks, |start, (estimates, least), places, ask| {
+            let counters = &counters[start..][..row as usize];
+            for (key, (least, &place)) in least.iter_mut().zip(places).enumerate() {
+                ask.one(counters, key);
+                *least = counters[place as usize].min(*least);
+            }
+            // They are told after the last row.
+            if start == (depth as usize - 1) * row as usize {
+                estimates.iter_mut().zip(least).for_each(|(estimate, least)| *estimate = least.value());
+            }
+        });
+    }
+}
