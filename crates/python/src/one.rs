@@ -14,6 +14,7 @@ use tamis::hash::Single;
 use tamis::key::is_present;
 use tamis::params::Common;
 use tamis::sizing::Kind;
+use tamis::sketch::Sketch;
 use tamis_make::build::Hashed;
 use tamis_make::files::Mapped;
 use tamis_read::canonical;
@@ -113,11 +114,17 @@ pub fn takes(file: Classes, class: Class) -> bool {
 fn has_hash(file: &Mapped, hash: u64) -> PyResult<bool> {
     for group in 0..file.params().groups.len() {
         let sketch = file.sketch(group).map_err(|error| raised(error.into()))?;
-        if sketch.contains_hash(hash) {
+        if in_sketch(&sketch, hash) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Not inlined: what every kind makes of the hash would be made ahead of the loop over groups, whatever the kind is.
+#[inline(never)]
+fn in_sketch(sketch: &Sketch<&[u64]>, hash: u64) -> bool {
+    sketch.contains_hash(hash)
 }
 
 /// What a `tamis.Sketch` is in Rust: a file, until it is closed.
