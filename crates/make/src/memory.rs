@@ -31,7 +31,8 @@ pub fn threads_for(threads: usize, rows: u64) -> usize {
     if rows < FEW { 1 } else { threads }
 }
 
-/// Hashes of fewer keys are put in on one thread: none of the steps takes as long as beginning threads for it.
+/// Hashes of fewer keys are put in on one thread: that takes about a millisecond, and threads take a good part of
+/// one to begin. A guess, not a measurement.
 const FEW_HASHES: u64 = 1 << 18;
 
 /// The threads for this many keys that come as their hashes, where this many are allowed.

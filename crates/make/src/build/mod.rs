@@ -2,8 +2,8 @@
 //!
 //! [`Sketches`] say what is made. A job counts, plans and builds, as far as that needs each of them:
 //! `sketches` knows what must be known of the rows first and how keys get in, `insert` puts keys in row by
-//! row, `from_counted` the hashes that were counted, `of_hashes` those that came in place of rows, `static_filters` all hashes of a set at once; `finish` writes
-//! the files, `add` begins with a file.
+//! row, `from_counted` the hashes that were counted, `of_hashes` those that came in place of rows,
+//! `static_filters` all hashes of a set at once; `finish` writes the files, `add` begins with a file.
 
 mod add;
 mod finish;
