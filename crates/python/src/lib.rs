@@ -43,7 +43,7 @@ fn count(table: &Arrays) -> u64 {
     (0..table.parts()).map(|part| table.rows(part) as u64).sum()
 }
 
-/// So many hashes are taken to be the work of one row: a guess, by which a signal is looked for in time.
+/// How many hashes are taken to be the work of one row: a guess, by which a signal is looked for in time.
 const OF_HASHES: u64 = 8;
 
 /// Builds sketches of rows, as these options have it.

@@ -111,10 +111,9 @@ pub fn takes(file: Classes, class: Class) -> bool {
 }
 
 /// Whether a key of this hash may be in any group.
-fn has_hash(file: &Mapped, hash: u64) -> PyResult<bool> {
+fn has_hash(file: &Mapped, hash: u64) -> tamis::Result<bool> {
     for group in 0..file.params().groups.len() {
-        let sketch = file.sketch(group).map_err(|error| raised(error.into()))?;
-        if in_sketch(&sketch, hash) {
+        if in_sketch(&file.sketch(group)?, hash) {
             return Ok(true);
         }
     }
@@ -170,8 +169,9 @@ impl Holder {
         if let Some(plain) = self.plain
             && let Some(hash) = plain.asks(key)?
         {
-            let held = self.held();
-            return has_hash(&held.as_ref().ok_or_else(closed)?.get().file, hash);
+            // An error is made when the file is let go: making it may run code of Python.
+            let found = self.held().as_ref().map(|held| has_hash(&held.get().file, hash));
+            return found.ok_or_else(closed)?.map_err(|error| raised(error.into()));
         }
         // Held by itself: what a key runs, or a warning, may close the sketch.
         self._file(key.py())?.get().has_one(key)

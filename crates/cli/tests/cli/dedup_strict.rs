@@ -143,6 +143,28 @@ fn records_before_and_after_memory_is_full_make_one_output() {
     }
 }
 
+#[test]
+fn lines_of_many_chunks_pass_in_order_on_all_threads() {
+    let folder = Folder::new();
+    // Repetitions, by which threads begin to look for keys; then so many new keys that they pause; then both.
+    let line = |i: u64| match i {
+        0..100_000 => i * 7919 % 1_009,
+        100_000..250_000 => i,
+        _ => i * 104_729 % 200_003,
+    };
+    let lines: String = (0..350_000).map(|i| format!("{}\n", line(i))).collect();
+    folder.write("in", &lines);
+    let mut seen = HashSet::new();
+    let (new, old): (Vec<&str>, Vec<&str>) = lines.split_inclusive('\n').partition(|line| seen.insert(*line));
+    for (memory, threads) in [("10kB", 4), ("2MB", 1), ("2MB", 4), ("256MB", 4)] {
+        folder.json(&format!(
+            "dedup in --format lines --strict --memory {memory} --threads {threads} -o new --rejected old"
+        ));
+        assert!(folder.text("new") == new.concat(), "{memory}, {threads} threads");
+        assert!(folder.text("old") == old.concat(), "{memory}, {threads} threads");
+    }
+}
+
 /// In one byte, each key came to be in a part of its own, and each part in a file: 300,000 lines did not end.
 #[test]
 fn too_little_memory_is_refused_and_the_least_that_is_not_is_enough_for_many_keys() {

@@ -141,9 +141,9 @@ fn less_memory_than_a_job_can_do_with_is_refused_and_the_least_is_named() {
         folder.refused(&format!("{job} --memory 999kB"), 2, &["--memory", "1MB"]);
     }
     let fuse = "build t.txt --kind fuse -o old.tamis --memory";
-    folder.refused(&format!("{fuse} 1MB"), 1, &["100,000 keys", "--memory 3MB"]);
+    folder.refused(&format!("{fuse} 1MB"), 1, &["100,000 keys", "--memory 4MB"]);
     assert_eq!(folder.text("old.tamis"), "old");
-    folder.ok(&format!("{fuse} 3MB"));
+    folder.ok(&format!("{fuse} 4MB"));
     assert_eq!(folder.json("test old.tamis t.txt")["false_negatives"], 0);
     let ribbon = "build t.txt --kind ribbon -o old.tamis --memory";
     folder.refused(&format!("{ribbon} 1MB"), 1, &["ribbon", "100,000 keys", "--memory 4MB"]);

@@ -31,6 +31,32 @@ fn a_false_negative_fails_the_test() {
     }
 }
 
+/// Where each key comes once, keys are counted without being put in order; where they come again, they are.
+#[test]
+fn keys_that_come_once_are_counted_like_those_that_come_again() {
+    let folder = Folder::new();
+    let rows = |groups: u32| -> String {
+        "k,g\n".to_owned() + &(0..100_000).map(|i| format!("{i},{}\n", i % groups)).collect::<String>()
+    };
+    folder.write("two.csv", rows(2));
+    folder.write("three.csv", rows(3)); // other members, and a group without a filter
+    for kind in KINDS {
+        folder.ok(&format!("build two.csv --key k --group g {kind} --fpr 0.05 -o a.tamis"));
+        for file in ["two.csv", "three.csv"] {
+            let [once, again] = ["", file].map(|more| {
+                let mut test: serde_json::Value =
+                    folder.run(&format!("test a.tamis {file} {more} --json")).out.parse().unwrap();
+                for read in ["rows", "seconds"] {
+                    test.as_object_mut().unwrap().remove(read);
+                }
+                test
+            });
+            assert_eq!(once["keys"], 100_000, "{once}");
+            assert_eq!(once, again, "{kind} {file}");
+        }
+    }
+}
+
 #[test]
 fn keys_of_a_group_without_a_filter_are_false_negatives() {
     let folder = Folder::new();

@@ -276,17 +276,8 @@ impl Sift for Sifter<'_> {
 impl Batch {
     /// Copies the records for which `passing` is this.
     fn gather(&self, passing: &[bool], this: bool, text: &mut Vec<u8>) {
-        text.clear();
-        let mut run = 0..0;
         let spans = self.keys.spans().iter().zip(passing).filter(|(_, passing)| **passing == this);
-        for span in spans.map(|(span, _)| span.range()) {
-            if span.start != run.end {
-                text.extend_from_slice(&self.data[run]);
-                run = span.start..span.start;
-            }
-            run.end = span.end;
-        }
-        text.extend_from_slice(&self.data[run]);
+        gather(&self.data, spans.map(|(span, _)| span.range()), text);
     }
 
     /// The last line, where it has no end.
@@ -300,6 +291,20 @@ impl Batch {
         let begin = if last.end == self.data.len() { last.start } else { line.max(last.end) };
         &self.data[begin..]
     }
+}
+
+/// Copies pieces of a text, which are in order: those that touch each other at once.
+fn gather(data: &[u8], pieces: impl Iterator<Item = Range<usize>>, text: &mut Vec<u8>) {
+    text.clear();
+    let mut run = 0..0;
+    for piece in pieces {
+        if piece.start != run.end {
+            text.extend_from_slice(&data[run]);
+            run = piece.start..piece.start;
+        }
+        run.end = piece.end;
+    }
+    text.extend_from_slice(&data[run]);
 }
 
 /// Frees records of repetitions.

@@ -110,7 +110,7 @@ impl Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if let Sent::Parts(parts) = &mut self.bytes {
-            // Where that fails, too, the store removes what was given up in its time.
+            // Where that fails, too, S3 removes what was given up in its time; HDFS keeps a hidden file.
             let _ = wait(parts.abort());
         }
     }

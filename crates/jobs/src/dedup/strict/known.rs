@@ -178,7 +178,14 @@ impl Known {
             return Ok(false);
         }
         self.slots = Words::default();
-        self.slots = Words::new(next)?;
+        match Words::new(next) {
+            Ok(table) => self.slots = table,
+            Err(error) => {
+                // Until they hear of it, other threads look for keys: in a table that has none.
+                self.slots = Words::new(LEAST)?;
+                return Err(error);
+            }
+        }
         self.put_all_again();
         Ok(true)
     }

@@ -15,6 +15,7 @@ use tamis_make::rows::{Groups, Key, KeyRows, OnBad, Take, hash_line};
 use tamis_read::{BadRecord, BadRow, Fault, Lines, RowResult, Sift, Sink};
 
 use super::known::{AHEAD, Known};
+use crate::dedup::gather;
 
 /// The records of a chunk, with its text. Every record has a key.
 #[derive(Debug, Default)]
@@ -37,16 +38,7 @@ impl Batch {
 
     /// Copies these records, which are in order.
     pub(super) fn gather(&self, records: impl Iterator<Item = usize>, text: &mut Vec<u8>) {
-        text.clear();
-        let mut run = 0..0;
-        for span in records.map(|record| self.spans[record].range()) {
-            if span.start != run.end {
-                text.extend_from_slice(&self.data[run]);
-                run = span.start..span.start;
-            }
-            run.end = span.end;
-        }
-        text.extend_from_slice(&self.data[run]);
+        gather(&self.data, records.map(|record| self.spans[record].range()), text);
     }
 }
 
