@@ -393,9 +393,10 @@ fn every_batch_is_logged_for_programs() {
     assert_eq!(log[3]["batch"], 4);
     assert_eq!(log[3]["rows_in_all"], 1000);
     assert_eq!(log[3]["lag"]["train"], 0);
-    // What is told of the fill is that after the batch, or nothing: it was that of the first for a second.
+    // What is told of the fill is that after the batch, or nothing (on a busy machine for all of them, where looking at
+    // it took long): it was that of the first for a second.
     let told: Vec<f64> = log.iter().filter_map(|line| line["fill"].as_f64()).collect();
-    assert!(!told.is_empty() && told.is_sorted_by(|a, b| a < b), "{told:?}");
+    assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
 }
 
 #[test]
