@@ -3,7 +3,7 @@
 //! Decimal units, thousands separated by commas, no more digits than can be read, and no digit
 //! that hides a difference that matters: `100 %` is said of the whole only.
 //!
-//! Small numbers have one notation, alone and in a table: decimals down to [`SMALLEST`], exponents below
+//! Small numbers have one notation, alone and in a table: decimals down to `SMALLEST`, exponents below
 //! it. So a rate reads the same wherever it is told.
 
 use std::time::Duration;
