@@ -39,10 +39,7 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
         let input = data.lines(keys).map_err(|error| format!("the keys could not be written: {error}"))?;
         let table = input.with_added_extension("parquet");
         if keys < LARGE {
-            time(Command::new("gzip").args(["-1", "--keep", "--force"]).arg(&input))?;
-            let mut rows = Command::new(tamis);
-            rows.arg("dedup").arg(&input).args(["--format", "lines", "--strict", "--memory", "8GB"]);
-            time(rows.arg("--output").arg(&table))?;
+            write_others(tamis, &input, &table)?;
         }
         let rounds = if keys < LARGE { ROUNDS } else { 1 };
         for (way, script, target) in WAYS.into_iter().filter(|(way, ..)| keys < LARGE || *way == "file") {
@@ -116,4 +113,13 @@ pub fn run(tamis: &Path, rows: &[u64], data: &Data) -> Result<Value, String> {
     verdicts.iter().for_each(|line| println!("{line}"));
     println!();
     Ok(figures.into())
+}
+
+/// Writes the same keys compressed, and as Parquet.
+fn write_others(tamis: &Path, input: &Path, table: &Path) -> Result<(), String> {
+    time(Command::new("gzip").args(["-1", "--keep", "--force"]).arg(input))?;
+    let mut rows = Command::new(tamis);
+    rows.arg("dedup").arg(input).args(["--format", "lines", "--strict", "--memory", "8GB"]);
+    time(rows.arg("--output").arg(table))?;
+    Ok(())
 }
