@@ -146,7 +146,7 @@ fn records_before_and_after_memory_is_full_make_one_output() {
 #[test]
 fn lines_of_many_chunks_pass_in_order_on_all_threads() {
     let folder = Folder::new();
-    // Repetitions, by which threads begin to look for keys; then so many new keys that they pause; then both.
+    // Repetitions, by which threads begin to look for keys; then enough new keys for them to pause; then both.
     let line = |i: u64| match i {
         0..100_000 => i * 7919 % 1_009,
         100_000..250_000 => i,

@@ -209,7 +209,7 @@ const TRIAL: usize = 1 << 12;
 /// Where fewer than one in this many were, keys are not looked for.
 const FEW: usize = 8;
 
-/// Until so many have come.
+/// Until this many have come.
 const PAUSE: usize = 1 << 16;
 
 impl<'a> Looking<'a> {
