@@ -12,6 +12,7 @@ pub use tamis_jobs::request::bytes;
 pub use tamis_jobs::request::time::duration;
 use tamis_jobs::request::{self, HashName, MOST_THREADS};
 use tamis_make::exact::LEAST_MEMORY;
+use tamis_make::number;
 use tamis_make::pipe::{Form, Target};
 use tamis_make::rows::OnBad;
 use tamis_read::{Delimiter, Format, Quotes};
@@ -495,8 +496,15 @@ fn commas_part_thousands(text: &str) -> bool {
 
 /// Memory for a job that can do with little.
 pub fn memory(text: &str) -> Result<u64, String> {
+    memory_from(LEAST_MEMORY, text)
+}
+
+/// Memory for a job that can do with this little.
+pub fn memory_from(least: u64, text: &str) -> Result<u64, String> {
     match bytes(text)? {
-        memory if memory < LEAST_MEMORY => Err("less than 1MB is of no use".into()),
+        memory if memory < least => {
+            Err(format!("less than {} is of no use", number::bytes(least).replace(' ', "")))
+        }
         memory => Ok(memory),
     }
 }

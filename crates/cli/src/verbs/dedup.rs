@@ -93,10 +93,7 @@ pub struct Dedup {
 
 /// Memory for keys, beyond which they go to disk.
 fn memory(text: &str) -> Result<u64, String> {
-    match arguments::bytes(text)? {
-        memory if memory < LEAST_MEMORY => Err("less than 1kB is of no use".into()),
-        memory => Ok(memory),
-    }
+    arguments::memory_from(LEAST_MEMORY, text)
 }
 
 impl Dedup {

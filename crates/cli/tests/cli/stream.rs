@@ -384,6 +384,19 @@ fn a_row_without_a_key_stops_it_or_is_counted() {
 fn every_batch_is_logged_for_programs() {
     let folder = Folder::new();
     folder.write("a.txt", lines(&keys(1000, 1000, 4)));
+    // What is told of the fill is that after the batch, or nothing: it was that of the first for a second. On a busy
+    // machine, where looking at it takes long, a run may tell none; ten of them do not.
+    let is_told = (0..10).any(|_| {
+        let log = every_batch(&folder);
+        let told: Vec<f64> = log.iter().filter_map(|line| line["fill"].as_f64()).collect();
+        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+        !told.is_empty()
+    });
+    assert!(is_told, "no run tells the fill");
+}
+
+/// The log of a stream of four batches.
+fn every_batch(folder: &Folder) -> Vec<serde_json::Value> {
     let done = folder.run("stream --train a.txt --query a.txt --batch 300 --log json -o out");
     let log: Vec<serde_json::Value> = done.err.lines().map(|line| line.parse().expect(line)).collect();
     assert_eq!(
@@ -393,10 +406,7 @@ fn every_batch_is_logged_for_programs() {
     assert_eq!(log[3]["batch"], 4);
     assert_eq!(log[3]["rows_in_all"], 1000);
     assert_eq!(log[3]["lag"]["train"], 0);
-    // What is told of the fill is that after the batch, or nothing (on a busy machine for all of them, where looking at
-    // it took long): it was that of the first for a second.
-    let told: Vec<f64> = log.iter().filter_map(|line| line["fill"].as_f64()).collect();
-    assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+    log
 }
 
 #[test]
