@@ -118,17 +118,16 @@ fn ignored() -> u64 {
 pub fn listen() {}
 
 /// Runs a job that listens.
-pub fn run<T>(job: impl FnOnce(&Control) -> T) -> T {
+pub fn run(job: &mut dyn FnMut(&Control)) {
     RUNNING.store(true, Relaxed);
-    let result = job(&CONTROL);
+    job(&CONTROL);
     RUNNING.store(false, Relaxed);
-    result
 }
 
 /// The same for one that ends well when it is asked to, and may need its time for it.
-pub fn run_to_its_end<T>(job: impl FnOnce(&Control) -> T) -> T {
+pub fn run_to_its_end(job: &mut dyn FnMut(&Control)) {
     Manner::Well.set();
-    run(job)
+    run(job);
 }
 
 #[cfg(unix)]

@@ -17,11 +17,7 @@ pub fn run<T>(
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run(|control| {
-        let done = shown(output, |done| watch(what, control, done), || job(control))?;
-        notes::comments(output, control.comments());
-        Ok(done)
-    })
+    shown(output, interrupt::run, &|control, done| watch(what, control, done), job)
 }
 
 /// The same for a job that needs its time to end when it is asked to.
@@ -30,11 +26,7 @@ pub fn run_to_its_end<T>(
     what: &'static str,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run_to_its_end(|control| {
-        let done = shown(output, |done| watch(what, control, done), || job(control))?;
-        notes::comments(output, control.comments());
-        Ok(done)
-    })
+    shown(output, interrupt::run_to_its_end, &|control, done| watch(what, control, done), job)
 }
 
 /// The same with a line that tells how far it is.
@@ -43,30 +35,46 @@ pub fn run_with_line<T>(
     line: impl Fn() -> String + Sync,
     job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
-    interrupt::run_to_its_end(|control| {
-        let done = shown(output, |done| show_line(&line, done), || job(control))?;
-        notes::comments(output, control.comments());
-        Ok(done)
-    })
+    shown(output, interrupt::run_to_its_end, &|_, done| show_line(&line, done), job)
 }
 
-/// Does a job, and beside it what shows its progress, where that is wanted.
+/// What runs a job that listens.
+type Listening = fn(&mut dyn FnMut(&Control));
+
+/// What shows the progress of a job until that is done.
+type Watch<'w> = dyn Fn(&Control, &AtomicBool) + Sync + 'w;
+
+/// Does a job, and beside it what shows its progress.
 fn shown<T>(
     output: &Output,
-    watch: impl FnOnce(&AtomicBool) + Send,
-    job: impl FnOnce() -> tamis_read::Result<T>,
+    listening: Listening,
+    watch: &Watch<'_>,
+    job: impl FnOnce(&Control) -> tamis_read::Result<T>,
 ) -> Result<T> {
+    let (mut job, mut result) = (Some(job), None);
+    listening(&mut |control| {
+        beside(output, watch, control, &mut || result = job.take().map(|job| job(control)));
+        if let Some(Ok(_)) = result {
+            notes::comments(output, control.comments());
+        }
+    });
+    Ok(result.expect("a job that is run has a result")?)
+}
+
+/// Does a job, and beside it what shows its progress, where that is wanted. Not generic: threads are much to
+/// compile, and there are many jobs.
+fn beside(output: &Output, watch: &Watch<'_>, control: &Control, job: &mut dyn FnMut()) {
     if !output.shows_progress() {
-        return Ok(job()?);
+        return job();
     }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         // Where no thread can be had, the job is done unseen.
-        let watcher = thread::Builder::new().spawn_scoped(scope, || watch(&done)).ok();
+        let watcher = thread::Builder::new().spawn_scoped(scope, || watch(control, &done)).ok();
         // Also when the job panics: the scope waits for the watcher.
         let _done = watcher.map(|watcher| Done(&done, watcher.thread().clone()));
-        Ok(job()?)
-    })
+        job();
+    });
 }
 
 fn show_line(line: &impl Fn() -> String, done: &AtomicBool) {

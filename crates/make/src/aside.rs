@@ -69,6 +69,10 @@ impl Aside {
     ) -> Result<Option<Aside>> {
         let Some(path) = bad_rows.path() else { return Ok(None) };
         files::check_outputs(outputs.into_iter().chain([Some(path)]), inputs)?;
+        Aside::begin(path).map(Some)
+    }
+
+    fn begin(path: &Path) -> Result<Aside> {
         Content::BAD_ROWS.check(path)?;
         let outlet = Outlet::open(&Destination::at(path))?;
         let spill = Spill {
@@ -77,7 +81,7 @@ impl Aside {
             runs: Vec::new(),
             failed: None,
         };
-        Ok(Some(Aside { path: path.into(), outlet: Mutex::new(outlet), spill: Mutex::new(spill) }))
+        Ok(Aside { path: path.into(), outlet: Mutex::new(outlet), spill: Mutex::new(spill) })
     }
 
     /// Writes what was set aside so far, in order: before other inputs, which are numbered from 0 again.

@@ -83,6 +83,14 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
 
 /// The same, and the file is not yet in its place.
 pub fn draft(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Draft> {
+    written(path, Box::new(write))
+}
+
+/// What writes the bytes of a file.
+type Author<'w> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'w>;
+
+/// Compiled once, whoever writes.
+fn written(path: &Path, write: Author<'_>) -> Result<Draft> {
     let mut draft = Draft::new(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
     write(&mut out).and_then(|()| out.flush()).map_err(Error::io(path))?;
@@ -279,12 +287,7 @@ pub(crate) fn draft_sealed(
     arena: &[u64],
     extras: Extras<'_>,
 ) -> Result<Draft> {
-    let mut draft = Draft::new(path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, &mut draft);
-    let written = format::write(&mut out, params, tallies, arena, extras).and_then(|()| out.flush());
-    written.map_err(Error::io(path))?;
-    drop(out);
-    Ok(draft)
+    draft(path, |mut out| format::write(&mut out, params, tallies, arena, extras))
 }
 
 /// What the sections of an arena say of themselves.

@@ -18,11 +18,20 @@ pub fn each<R: Send>(
     pieces: usize,
     work: impl Fn(usize) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
+    gathered(threads, pieces, &work)
+}
+
+/// Compiled once for each type of result, not for each work.
+fn gathered<R: Send>(
+    threads: usize,
+    pieces: usize,
+    work: &(dyn Fn(usize) -> Result<R> + Sync),
+) -> Result<Vec<R>> {
     let row = if pieces > MANY { IN_A_ROW } else { 1 };
     let rows = pieces.div_ceil(row);
     let results: Vec<Mutex<Option<Result<Vec<R>>>>> = (0..rows).map(|_| Mutex::new(None)).collect();
     until_one_fails(threads, rows, &|at| {
-        let result: Result<Vec<R>> = (at * row..pieces.min((at + 1) * row)).map(&work).collect();
+        let result: Result<Vec<R>> = (at * row..pieces.min((at + 1) * row)).map(work).collect();
         let done = result.is_ok();
         *results[at].lock().expect("no panic happens while it is held") = Some(result);
         done

@@ -259,22 +259,27 @@ impl<'a, P: Supply> Feeder<'a, P> {
 fn on_threads<W: Send>(workers: Vec<W>, run: &(impl Fn(W) -> W + Sync)) -> Vec<W> {
     // Each thread has its worker to itself: side by side, they would share cache lines.
     let places: Vec<_> = workers.into_iter().map(|worker| Mutex::new(Some(worker))).collect();
-    let work = |place: &Mutex<Option<W>>| {
-        let worker = lock(place).take();
-        *lock(place) = worker.map(run);
-    };
-    thread::scope(|threads| {
-        let begin = |place| thread::Builder::new().spawn_scoped(threads, move || work(place)).ok();
-        let begun: Vec<_> = places[1..].iter().map_while(begin).collect();
-        work(&places[0]);
-        for thread in begun {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        }
+    for_each(places.len(), &|at| {
+        let worker = lock(&places[at]).take();
+        *lock(&places[at]) = worker.map(run);
     });
     places
         .into_iter()
         .filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect()
+}
+
+/// Does the work of numbers from 0 on below `count`, each on a thread of its own but for 0, up to the first for which
+/// there is none. Not generic: threads are much to compile.
+fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    thread::scope(|threads| {
+        let begin = |at| thread::Builder::new().spawn_scoped(threads, move || work(at)).ok();
+        let begun: Vec<_> = (1..count).map_while(begin).collect();
+        work(0);
+        for thread in begun {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

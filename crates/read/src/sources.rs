@@ -298,7 +298,12 @@ impl Sources {
     /// The same by a call for each row that is resolved at run time. [`scan`](Self::scan) compiles all
     /// readers once more for each type of sink: worth its seconds only where the time per row matters most.
     pub fn scan_dyn<S: Sink>(&self, mut sinks: Vec<S>, control: &Control) -> Result<Vec<S>> {
-        self.scan(sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect(), control)?;
+        self.scan_each(sinks.iter_mut().map(|sink| sink as &mut dyn Sink).collect(), control)?;
         Ok(sinks)
+    }
+
+    /// Compiled here once, with all readers.
+    fn scan_each(&self, sinks: Vec<&mut dyn Sink>, control: &Control) -> Result<()> {
+        self.scan(sinks, control).map(drop)
     }
 }

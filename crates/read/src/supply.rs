@@ -9,6 +9,7 @@ use super::dialect::Dialect;
 use super::feeder::{Idle, Supply};
 use super::input::{Input, Rows};
 use super::lines::Fault;
+use super::named::Named;
 use super::render::Style;
 use super::sink::{Position, RowResult, Sink};
 use super::{binary, delimited, document, header, lines, log, ndjson};
@@ -122,7 +123,7 @@ impl Supply for Inputs<'_> {
         let number = input;
         let input = &self.inputs[input];
         match (&input.named, sink.sets_aside()) {
-            (Some(named), false) => give(input, piece, buffer, &mut named.before(sink), control),
+            (Some(named), false) => give_with_name((named, input), piece, buffer, sink, control),
             (Some(named), true) => {
                 give_or_set_aside((number, input), piece, buffer, &mut named.before(sink), control)
             }
@@ -188,7 +189,7 @@ fn give<S: Sink>(
             }
             let done = match binary::nul(data, Some(dialect.delimiter)) {
                 None => text(rows, dialect, *chunk, data, sink, &mut comments),
-                Some(_) => text(rows, dialect, *chunk, data, &mut WithoutNul { data, sink }, &mut comments),
+                Some(_) => text_with_nul(rows, dialect, *chunk, data, sink, &mut comments),
             };
             control.add_comments(&input.path, comments);
             done.map_err(|fault| chunk.trouble(data, fault))
@@ -198,6 +199,18 @@ fn give<S: Sink>(
         }
         (Piece::RowGroup(_), _) => Ok(()),
     }
+}
+
+/// Gives the rows of a piece to a sink, each with the name of the input. Not generic: the readers are compiled
+/// for such rows once, not in each crate for each of its sinks.
+fn give_with_name(
+    (named, input): (&Named, &Input),
+    piece: &Piece,
+    buffer: &Buffer,
+    sink: &mut dyn Sink,
+    control: &Control,
+) -> Result<(), Trouble> {
+    give(input, piece, buffer, &mut named.before(sink), control)
 }
 
 /// Gives the rows of a piece to a sink, and sets those aside that it refuses.
@@ -249,6 +262,18 @@ impl Sink for WithoutNul<'_> {
     fn set_aside(&mut self, record: BadRecord<'_>) {
         self.sink.set_aside(record);
     }
+}
+
+/// Gives the rows of a chunk in which a NUL stands. Not generic, as above.
+fn text_with_nul(
+    rows: &Rows,
+    dialect: Dialect,
+    chunk: Chunk,
+    data: &[u8],
+    sink: &mut dyn Sink,
+    comments: &mut u64,
+) -> Result<(), Fault> {
+    text(rows, dialect, chunk, data, &mut WithoutNul { data, sink }, comments)
 }
 
 /// Waits until a stream has something to read; false where it is not to be read on.
