@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tamis::memory::roomy;
 use tamis_read::Control;
 use tamis_read::error::{Error, Result};
 
@@ -413,10 +414,12 @@ impl Log<'_> {
         }
         let held = match &mut self.held {
             Held::Hashes(list, _) => {
+                make_room(list, hashes.len(), self.full);
                 list.extend_from_slice(hashes);
                 list.len()
             }
             Held::Pairs(list, _) => {
+                make_room(list, hashes.len(), self.full);
                 list.extend(hashes.iter().map(|&hash| Pair::new(group, hash)));
                 list.len()
             }
@@ -439,5 +442,15 @@ impl Log<'_> {
                 _ = self.failed.get_or_insert(error);
             }
         }
+    }
+}
+
+/// Makes room for more records in a log, which becomes full in few steps.
+#[inline]
+fn make_room<R: Record>(list: &mut Vec<R>, more: usize, full: usize) {
+    if list.capacity() - list.len() < more {
+        let mut larger = roomy((4 * list.len()).min(full) + more);
+        larger.extend_from_slice(list);
+        *list = larger;
     }
 }

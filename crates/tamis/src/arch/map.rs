@@ -8,7 +8,7 @@ use core::ops::{Deref, DerefMut};
 use std::{fs::File, io};
 
 #[cfg(feature = "std")]
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::error::{Error, Result};
 
@@ -57,12 +57,9 @@ enum Memory {
 #[cfg(feature = "std")]
 const MAPPED: usize = 64 << 10;
 
-/// From here on it asks for huge pages: two of them.
+/// From here on it asks for huge pages of this size.
 #[cfg(feature = "std")]
-const HUGE: usize = 2 * HUGE_PAGE;
-
-#[cfg(feature = "std")]
-const HUGE_PAGE: usize = 2 << 20;
+const HUGE: usize = 2 << 20;
 
 impl Words {
     /// This many words, all zero, or [`Error::Memory`].
@@ -99,34 +96,48 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
     if bytes < MAPPED {
         return None;
     }
-    // Linux lets mappings of whole huge pages begin at one.
-    let whole = if bytes >= HUGE { bytes.checked_next_multiple_of(HUGE_PAGE)? } else { bytes };
-    let map = MmapMut::map_anon(whole).ok()?;
+    let mut options = MmapOptions::new();
+    if bytes >= HUGE {
+        // Linux lets mappings of whole huge pages begin at one.
+        options.len(bytes.checked_next_multiple_of(HUGE)?);
+    } else {
+        // Small pages one by one, as they are written to, take three times as long.
+        options.len(bytes).populate();
+    }
+    let map = options.map_anon().ok()?;
     #[cfg(target_os = "linux")]
     if bytes >= HUGE {
-        let _ = map.advise(memmap2::Advice::HugePage); // ordinary pages work too
+        use memmap2::Advice;
+        let huge = bytes / HUGE * HUGE;
+        // What is left over takes no more than it needs. Ordinary pages work too.
+        let _ = map.advise_range(Advice::HugePage, 0, huge);
+        let _ = map.advise_range(Advice::PopulateWrite, huge, bytes - huge);
     }
     Some(map)
 }
 
-/// A list with room for this many values, on huge pages where that is worth it: each page that is first written to
-/// costs as much as a hundred values.
+/// A list with room for this many values, all of which will be written: on huge pages where that is worth it, and
+/// with its pages there. Each that comes as it is first written to costs as much as a hundred values.
 #[cfg(feature = "file")]
 pub fn roomy<T>(len: usize) -> Vec<T> {
     let list: Vec<T> = Vec::with_capacity(len);
     #[cfg(target_os = "linux")]
     {
+        use rustix::mm::{Advice, madvise};
         let bytes = list.capacity() * size_of::<T>();
-        if bytes >= HUGE {
+        if bytes >= MAPPED {
             // Whole pages inside.
             let start = (list.as_ptr() as usize).next_multiple_of(PAGE);
             let len = (list.as_ptr() as usize + bytes) / PAGE * PAGE - start;
-            let inside = list.as_ptr().wrapping_byte_add(start - list.as_ptr() as usize);
-            // SAFETY: this changes how memory of the list is provided, and nothing that is in it.
-            let advised = unsafe {
-                rustix::mm::madvise(inside.cast_mut().cast(), len, rustix::mm::Advice::LinuxHugepage)
+            let inside = list.as_ptr().wrapping_byte_add(start - list.as_ptr() as usize).cast_mut().cast();
+            let advise = |advice| {
+                // SAFETY: this changes how memory of the list is provided, and nothing that is in it.
+                let _ = unsafe { madvise(inside, len, advice) }; // it is provided without, too
             };
-            let _ = advised; // ordinary pages work too
+            if bytes >= HUGE {
+                advise(Advice::LinuxHugepage);
+            }
+            advise(Advice::LinuxPopulateWrite);
         }
     }
     list
@@ -135,6 +146,9 @@ pub fn roomy<T>(len: usize) -> Vec<T> {
 /// A multiple of the pages of all machines.
 #[cfg(all(feature = "file", target_os = "linux"))]
 const PAGE: usize = 64 << 10;
+
+#[cfg(all(feature = "file", target_os = "linux"))]
+const _: () = assert!(MAPPED >= PAGE, "a list from there on has a whole page inside");
 
 impl Default for Words {
     fn default() -> Self {
