@@ -5,6 +5,7 @@
 //! looked at: where memory is larger than the caches, most of the time would be spent on waiting for it.
 
 use std::collections::HashSet;
+use std::mem::replace;
 
 use tamis::hash::Scheme;
 use tamis::memory::{Words, prefetch};
@@ -12,11 +13,23 @@ use tamis::memory::{Words, prefetch};
 /// The bits of a word that say where a key stands, and above them those of its hash.
 const PLACE: u32 = 40;
 
-/// Slots of the smallest table.
-const LEAST: usize = 512;
+/// Slots of the smallest table, and the first bits of a hash that tell among them.
+const LEAST: usize = 1 << LEAST_BITS;
+const LEAST_BITS: u32 = 9;
+
+/// Bits of a hash that a slot has: those after the first [`LEAST_BITS`]. In larger tables some of them, too, tell which
+/// slot it is.
+const MARK: u32 = 64 - PLACE;
+
+/// From here on there are more slots than [`NEAR`] for each of the smallest table: a key stands among those of its first
+/// bits, or of the next.
+const WIDE: usize = LEAST * 2 * NEAR;
+
+/// Slots of a line of memory, which comes as a whole: all of them are looked at before any of the next.
+const LINE: usize = 8;
 
 /// Slots that are looked at for a key.
-const NEAR: usize = 64;
+const NEAR: usize = 8 * LINE;
 
 /// Keys whose slots are asked for at a time.
 pub(super) const AHEAD: usize = 64;
@@ -37,7 +50,7 @@ pub(super) struct Known {
     taken: usize,
     text: Vec<u8>,
     /// Keys that found all slots taken by others. Chance hardly makes any; strangers can, where they know the hash.
-    /// Here the hash is one that they do not know.
+    /// Mostly the hash is one that they do not know.
     crowded: HashSet<Box<[u8]>>,
     crowded_bytes: usize,
     memory: usize,
@@ -53,6 +66,16 @@ pub(super) enum Added {
     Now,
     /// It is new to this memory, which is full.
     NoRoom,
+}
+
+/// What is found where a key is looked for.
+enum Found {
+    /// The key.
+    Here,
+    /// Not the key, but a slot for it.
+    Free(usize),
+    /// Neither.
+    Crowded,
 }
 
 impl Known {
@@ -115,29 +138,47 @@ impl Known {
 
     /// Adds a key of this hash.
     fn add(&mut self, hash: u64, key: &[u8]) -> tamis::Result<Added> {
-        if self.has(hash, key) {
-            return Ok(Added::Before);
-        }
+        let mut free = match self.find(hash, key) {
+            Found::Here => return Ok(Added::Before),
+            Found::Free(slot) => Some(slot),
+            Found::Crowded => None,
+        };
         // From the first key that has no room on, none is taken: a later one may have come before.
+        let slots = self.slots.len();
         self.full = self.full || !self.make_room(key.len())?;
         if self.full {
             return Ok(Added::NoRoom);
         }
-        self.put(hash, key);
+        if self.slots.len() != slots {
+            free = self.free(hash);
+        }
+        let place = self.push(key);
+        self.put(hash, place, free);
         Ok(Added::Now)
     }
 
     /// Whether the key of this hash is there.
     pub(super) fn has(&self, hash: u64, key: &[u8]) -> bool {
-        for slot in self.slots_of(hash).map(|at| self.slots[at]) {
+        matches!(self.find(hash, key), Found::Here)
+    }
+
+    /// Looks for the key of this hash.
+    fn find(&self, hash: u64, key: &[u8]) -> Found {
+        for at in self.slots_of(hash) {
+            let slot = self.slots[at];
             if slot == 0 {
-                return false;
+                return Found::Free(at);
             }
             if slot >> PLACE == mark(hash) && self.key(place(slot)).0 == key {
-                return true;
+                return Found::Here;
             }
         }
-        !self.crowded.is_empty() && self.crowded.contains(key)
+        if self.crowded.contains(key) { Found::Here } else { Found::Crowded }
+    }
+
+    /// The first free slot for a key of this hash.
+    fn free(&self, hash: u64) -> Option<usize> {
+        self.slots_of(hash).find(|&at| self.slots[at] == 0)
     }
 
     /// The slot where a key of this hash is looked for first.
@@ -145,10 +186,12 @@ impl Known {
         (hash >> (64 - self.slots.len().trailing_zeros())) as usize
     }
 
-    /// The slots where it can be.
+    /// The slots where it can be: from the first one on through its line, then those of the next lines.
     fn slots_of(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let (first, last) = (self.first_slot(hash), self.slots.len() - 1);
-        (first..first + NEAR).map(move |at| at & last)
+        (0..NEAR).map(move |step| {
+            (((first - first % LINE) + (step - step % LINE)) & last) | ((first + step) % LINE)
+        })
     }
 
     /// The key at a place of the text, and the place behind it.
@@ -172,22 +215,43 @@ impl Known {
         if self.taken < self.slots.len() / 4 * 3 {
             return Ok(true);
         }
-        // The text alone says what goes into the next table, so the last one can go before.
-        let next = self.slots.len() * 2;
-        if self.bytes() + self.slots.len() * size_of::<u64>() + more > self.memory {
+        let (now, next) = (self.slots.len(), self.slots.len() * 2);
+        let with_next = self.bytes() + next * size_of::<u64>() + more;
+        let marks_tell = (WIDE..LEAST << MARK).contains(&now) && self.crowded.is_empty();
+        if marks_tell
+            && with_next <= self.memory
+            && let Ok(table) = Words::new(next)
+        {
+            let last = replace(&mut self.slots, table);
+            self.put_again(&last);
+            return Ok(true);
+        }
+        if with_next - now * size_of::<u64>() > self.memory {
             return Ok(false);
         }
-        self.slots = Words::default();
-        match Words::new(next) {
-            Ok(table) => self.slots = table,
-            Err(error) => {
-                // Until they hear of it, other threads look for keys: in a table that has none.
-                self.slots = Words::new(LEAST)?;
-                return Err(error);
-            }
-        }
+        // The text alone says what goes into the next table, so the last one can go before. Where there is no memory for
+        // the next, other threads look for keys until they hear of it: in a table that has none.
+        self.slots = Words::new(LEAST)?;
+        self.slots = Words::new(next)?;
         self.put_all_again();
         Ok(true)
+    }
+
+    /// Puts the keys of the last table, half as large, into an empty one. Its slots come in the order of hashes: from one
+    /// end of both tables to the other.
+    fn put_again(&mut self, last: &[u64]) {
+        self.taken = 0;
+        let bits = last.len().trailing_zeros() - LEAST_BITS; // of a mark, that tell among the slots of the last table
+        for (at, &slot) in last.iter().enumerate().filter(|(_, slot)| **slot != 0) {
+            let mark = slot >> PLACE;
+            let first_in = |high: usize| high << bits | (mark >> (MARK - bits)) as usize;
+            let lines = |high| (at / LINE).wrapping_sub(first_in(high) / LINE) % (last.len() / LINE);
+            // The first bits of the hash are those of the slot, or the ones before: a key may stand behind their slots.
+            let high = at >> bits;
+            let high = if lines(high) < NEAR / LINE { high } else { high.wrapping_sub(1) % LEAST };
+            let hash = (high as u64) << (64 - LEAST_BITS) | mark << (64 - LEAST_BITS - MARK);
+            self.put(hash, place(slot), self.free(hash));
+        }
     }
 
     /// Puts all keys into an empty table.
@@ -206,13 +270,13 @@ impl Known {
                 (at, count) = (next, count + 1);
             }
             for &(hash, place) in &batch[..count] {
-                self.put_at(hash, place);
+                self.put(hash, place, self.free(hash));
             }
         }
     }
 
-    /// Puts a key that is not there.
-    fn put(&mut self, hash: u64, key: &[u8]) {
+    /// Puts a key behind the others; where it stands.
+    fn push(&mut self, key: &[u8]) -> usize {
         let place = self.text.len();
         match u8::try_from(key.len()) {
             Ok(length) if length != LONG => self.text.push(length),
@@ -222,12 +286,12 @@ impl Known {
             }
         }
         self.text.extend_from_slice(key);
-        self.put_at(hash, place);
+        place
     }
 
-    /// Puts a key of the text, which has no slot yet.
-    fn put_at(&mut self, hash: u64, place: usize) {
-        match self.slots_of(hash).find(|&at| self.slots[at] == 0) {
+    /// Puts a key of the text into a free slot, or among the crowded ones where there is none.
+    fn put(&mut self, hash: u64, place: usize, free: Option<usize>) {
+        match free {
             Some(slot) => {
                 self.slots[slot] = mark(hash) << PLACE | (place as u64 + 1);
                 self.taken += 1;
@@ -241,9 +305,9 @@ impl Known {
     }
 }
 
-/// The bits of a hash that a slot has: not those that say which slot it is.
+/// The bits of a hash that a slot has.
 fn mark(hash: u64) -> u64 {
-    hash & ((1 << (64 - PLACE)) - 1)
+    hash << LEAST_BITS >> PLACE
 }
 
 /// Where the key of a slot stands.
@@ -296,6 +360,45 @@ mod tests {
         let (known, new) = new_keys(&[&keys[..], &keys[..]].concat(), usize::MAX, 64);
         assert!(new[..keys.len()].iter().all(|new| *new) && !new[keys.len()..].iter().any(|new| *new));
         assert!(known.slots.len() > LEAST && known.len() == keys.len());
+    }
+
+    /// Where there is memory for both tables, the next is made of the last; else of the text.
+    #[test]
+    fn the_next_table_has_the_keys_of_the_last_however_it_is_made() {
+        let keys: Vec<Vec<u8>> = (0..400_000u32).map(|i| i.to_le_bytes().to_vec()).collect();
+        let (of_slots, new) = new_keys(&keys, usize::MAX, 64);
+        assert!(of_slots.slots.len() > WIDE && new.iter().all(|new| *new));
+        let text = keys.len() * 5;
+        let (of_text, new) = new_keys(&keys, text + of_slots.slots.len() * 8 + 1000, 64);
+        assert!(new.len() == keys.len() && of_text.slots.len() == of_slots.slots.len());
+        for known in [of_slots, of_text] {
+            assert_eq!((known.len(), known.crowded.len()), (keys.len(), 0));
+            assert!(keys.iter().all(|key| known.has(known.hash.identity(key), key)));
+        }
+    }
+
+    /// Keys that stand behind the slots of their first bits, and beyond the end of the table.
+    #[test]
+    fn keys_far_from_their_first_slot_are_found_in_the_next_table() {
+        let scheme = Scheme::from(Single::Xxh3 { seed: 7 });
+        let (mut known, mut new) = (Known::new(scheme, usize::MAX).unwrap(), Vec::new());
+        let mut keys: Vec<(u64, [u8; 8])> = Vec::new();
+        // The table is wide, and then some of its places are crowded: at its end, and where first bits change.
+        for number in 0..60_000u64 {
+            keys.push((scheme.identity(&number.to_le_bytes()), number.to_le_bytes()));
+        }
+        for number in 60_000..60_020u64 {
+            let last_slot = u64::MAX << (64 - LEAST_BITS - MARK);
+            keys.push((if number % 2 == 0 { last_slot } else { last_slot >> 1 }, number.to_le_bytes()));
+        }
+        let hashes: Vec<u64> = keys.iter().map(|(hash, _)| *hash).collect();
+        known.add_all(&hashes, |row| &keys[row].1, &mut new).unwrap();
+        let (slots, taken) = (known.slots.len(), known.taken);
+        assert_eq!((slots >= WIDE, known.crowded.len(), taken), (true, 0, keys.len()));
+        let last = replace(&mut known.slots, Words::new(2 * slots).unwrap());
+        known.put_again(&last);
+        assert_eq!((known.taken, known.crowded.len()), (taken, 0));
+        assert!(keys.iter().all(|(hash, key)| known.has(*hash, key)));
     }
 
     /// Chosen keys would make every search as long as there are keys.
