@@ -8,13 +8,16 @@ use tamis_read::refusal::Refusal;
 use tamis_read::table::{Asked, Piece};
 use tamis_read::{Control, Fault};
 
-use crate::ask::{Answers, Extent, Filters};
+use crate::ask::{Answers, Extent, Filters, TILE};
 use crate::classes::Forms;
 use crate::variants::Variants;
 use tamis_make::batch::{Keeps, KeyBatch};
 use tamis_make::files::Mapped;
 use tamis_make::parallel;
 use tamis_make::rows::{Key, Keyless, OnBad, Take, Unusable};
+
+/// Keys that come as their hashes: this many a thread takes together.
+const PIECE: usize = 1 << 16;
 
 /// What keys are asked of.
 #[derive(Debug)]
@@ -173,7 +176,25 @@ impl<'f> Lookup<'f> {
         self.ask(table, on_bad, threads, control, Asking { answer, join: |_: &mut u64, _: u64| () })
     }
 
-    /// The same, a number for each row: 1 or 0, and 2 of a row without a key.
+    /// Whether keys that come as their hashes may be in one of the groups, where that is all that is asked of a key.
+    pub fn contains_hashes(&self, hashes: &[u64], threads: usize, control: &Control) -> Result<Vec<bool>> {
+        let pieces: Vec<&[u64]> = hashes.chunks(PIECE).collect();
+        let answered = parallel::each(threads, pieces.len(), |piece| {
+            control.check()?;
+            let (mut keys, mut asking, mut found) = (self.batch(), Answers::default(), Vec::new());
+            let mut all = Vec::with_capacity(pieces[piece].len());
+            for tile in pieces[piece].chunks(TILE) {
+                keys.clear();
+                keys.push_hashes(tile.iter().copied());
+                asking.any(&self.filters, &keys, 0..self.filters.len(), &mut found);
+                all.extend_from_slice(&found);
+            }
+            Ok(all)
+        })?;
+        Ok(answered.concat())
+    }
+
+    /// The same of rows, a number for each: 1 or 0, and 2 of a row without a key.
     pub fn codes(
         &self,
         table: &Asked,

@@ -60,7 +60,7 @@ impl Answers {
     /// All answers as bytes: one for each truth, eight for each number.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let bytes: Vec<u8> = match self.values {
-            Values::Truths => self.truths().map(u8::from).collect(),
+            Values::Truths => self.truths().into_iter().map(u8::from).collect(),
             Values::Numbers => self.numbers().flat_map(u64::to_le_bytes).collect(),
             Values::Codes => self.codes().map(|code| code as u8).collect(),
         };
@@ -70,7 +70,7 @@ impl Answers {
     /// All answers as Python values.
     fn to_list(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(match self.values {
-            Values::Truths => self.truths().collect::<Vec<bool>>().into_pyobject(py)?.into_any().unbind(),
+            Values::Truths => self.truths().into_pyobject(py)?.into_any().unbind(),
             Values::Numbers => self.numbers().collect::<Vec<u64>>().into_pyobject(py)?.into_any().unbind(),
             Values::Codes => self.codes().collect::<Vec<i8>>().into_pyobject(py)?.into_any().unbind(),
         })
@@ -78,9 +78,11 @@ impl Answers {
 }
 
 impl Answers {
-    fn truths(&self) -> impl Iterator<Item = bool> {
+    fn truths(&self) -> Vec<bool> {
+        let mut all = Vec::with_capacity(self.__len__());
         let arrays = self.parts.iter().filter_map(|part| part.as_any().downcast_ref::<BooleanArray>());
-        arrays.flat_map(|array| array.values().iter())
+        arrays.for_each(|array| all.extend(array.values().iter()));
+        all
     }
 
     fn numbers(&self) -> impl Iterator<Item = u64> {

@@ -14,13 +14,14 @@ use tamis::params::Common;
 use tamis_jobs::ask::Extent;
 use tamis_jobs::classes::{self, Forms, Hits};
 use tamis_make::rows::{Keyless, OnBad};
-use tamis_read::Table;
 use tamis_read::table::Asked;
+use tamis_read::{Control, Table};
 
 use crate::answers::{Answers, Values};
 use crate::errors::{Failure, raised, refused};
 use crate::heard::{Asks, By, Heard};
 use crate::options::{Options, bad_rows, threads_for};
+use crate::patience;
 use crate::rows::{Part, by_number, one_key, rows};
 
 /// How the keys of sketches are made, of which classes they are, and what was said of those that asked.
@@ -201,6 +202,21 @@ pub fn truths(asked: &Asked, bits: Vec<Vec<u64>>) -> (Answers, u64) {
     };
     let parts = bits.into_iter().enumerate().map(part).collect();
     (Answers { parts, values: Values::Truths }, found)
+}
+
+/// The answers to keys that come as their hashes.
+pub fn truths_of_hashes(
+    py: Python<'_>,
+    hashes: Vec<u64>,
+    bad: Option<String>,
+    on: Option<usize>,
+    contains: impl FnOnce(&[u64], usize, &Control) -> tamis_read::Result<Vec<bool>> + Send,
+) -> PyResult<Answers> {
+    bad_rows(bad)?; // what is not to be had is refused, though all rows have keys
+    let rows = hashes.len() as u64;
+    let threads = threads_for(on, rows)?;
+    let found = patience::run(py, rows / patience::OF_HASHES, |control| contains(&hashes, threads, control))?;
+    Ok(Answers { parts: vec![Arc::new(BooleanArray::from(found))], values: Values::Truths })
 }
 
 /// A truth for each row, as answers in the parts of the table.

@@ -25,7 +25,7 @@ use tamis_make::text::listed_names;
 use tamis_read::{Control, Error};
 
 use crate::answers::{Answers, Values};
-use crate::ask::{Keyed, One, Question, codes, or_else, truths, truths_of_rows};
+use crate::ask::{Keyed, One, Question, codes, or_else, truths, truths_of_hashes, truths_of_rows};
 use crate::errors::{raised, refused};
 use crate::heard::{By, Heard, words};
 use crate::one::{Plain, takes};
@@ -228,6 +228,11 @@ impl File {
         let keyed = self.keyed();
         keyed.refuse(false)?;
         let (group, extent) = (self.group(group)?, keyed.extent(partial)?);
+        if let Some(hashes) = self.plain.and_then(|plain| plain.asks_list(keys)) {
+            return truths_of_hashes(py, hashes, bad, on, |hashes, threads, control| {
+                Lookup::new(&self.file, group, extent)?.contains_hashes(hashes, threads, control)
+            });
+        }
         let Question { asked, asks, filled, forms, bad, threads } =
             keyed.question(keys, (named, false), bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {

@@ -43,9 +43,6 @@ fn count(table: &Arrays) -> u64 {
     (0..table.parts()).map(|part| table.rows(part) as u64).sum()
 }
 
-/// How many hashes are taken to be the work of one row: a guess, by which a signal is looked for in time.
-const OF_HASHES: u64 = 8;
-
 /// Builds sketches of rows, as these options have it.
 #[pyfunction]
 fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) -> PyResult<File> {
@@ -54,7 +51,9 @@ fn build(py: Python<'_>, data: &Bound<'_, PyAny>, options: Bound<'_, PyDict>) ->
         Some(keys) => {
             let rows = keys.hashes.len() as u64;
             job.threads = memory::threads_for_hashes(job.threads, rows);
-            patience::run(py, rows / OF_HASHES, |control| memory::build_hashed(&job, keys, control))?
+            patience::run(py, rows / patience::OF_HASHES, |control| {
+                memory::build_hashed(&job, keys, control)
+            })?
         }
         None => {
             let table = rows(data, job.recipe.key.len())?;

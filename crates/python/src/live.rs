@@ -22,7 +22,7 @@ use tamis_read::{Control, Result};
 use tamis_report::health::overfull_text;
 
 use crate::answers::Answers;
-use crate::ask::{Keyed, One, Question, no_key, or_else, truths, truths_of_rows};
+use crate::ask::{Keyed, One, Question, no_key, or_else, truths, truths_of_hashes, truths_of_rows};
 use crate::errors::{raised, wrong_job};
 use crate::file::File;
 use crate::heard::{Asks, By, Heard};
@@ -209,6 +209,12 @@ impl Live {
         on: Option<usize>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Answers> {
+        if let Some(hashes) = self.look(py, |state| state.plain).and_then(|plain| plain.asks_list(keys)) {
+            return truths_of_hashes(py, hashes, bad, on, |hashes, threads, control| {
+                let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+                lookup(&state.set)?.contains_hashes(hashes, threads, control)
+            });
+        }
         let Question { asked, asks, filled, forms, bad, threads } =
             self.keyed(py).question(keys, (named, false), bad, on)?;
         let bits = patience::run(py, asked.rows(), |control| {

@@ -10,10 +10,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString};
 use tamis::about::{Class, Classes};
+use tamis::blocked::Blocked;
 use tamis::hash::Single;
 use tamis::key::is_present;
 use tamis::params::Common;
-use tamis::sizing::Kind;
+use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
 use tamis_make::build::Hashed;
 use tamis_make::files::Mapped;
@@ -60,11 +61,19 @@ impl Plain {
     /// The hashes of the keys of a list, which is neither copied nor made a column; none where some of them take a
     /// longer way, which says what is wrong with them, too.
     pub fn of_list(keys: &Bound<'_, PyAny>, hash: Single) -> Option<Hashed> {
-        let plain = Plain { hash, texts: true, integers: true };
+        Plain { hash, texts: true, integers: true }.list(keys)
+    }
+
+    /// The same of a list that asks.
+    pub fn asks_list(self, keys: &Bound<'_, PyAny>) -> Option<Vec<u64>> {
+        self.list(keys).map(|keys| keys.hashes)
+    }
+
+    fn list(self, keys: &Bound<'_, PyAny>) -> Option<Hashed> {
         let list = keys.cast_exact::<PyList>().ok()?;
         let (mut hashes, mut classes) = (Vec::with_capacity(list.len()), Classes::NONE);
         for key in list {
-            let (hash, class) = plain.adds(&key).ok()??;
+            let (hash, class) = self.hashed(&key, self.texts, self.integers).ok()??;
             hashes.push(hash);
             classes = classes.and(Classes::of(class));
         }
@@ -112,8 +121,16 @@ pub fn takes(file: Classes, class: Class) -> bool {
 
 /// Whether a key of this hash may be in any group.
 fn has_hash(file: &Mapped, hash: u64) -> tamis::Result<bool> {
-    for group in 0..file.params().groups.len() {
-        if in_sketch(&file.sketch(group)?, hash) {
+    for (group, params) in file.params().groups.iter().enumerate() {
+        let found = match params.shape {
+            // The usual kind by itself: what stands for a sketch of any kind is so large that it takes longer to move
+            // than to ask.
+            Shape::Blocked { hashes, .. } => {
+                Blocked::from_words(file.section(group), hashes)?.contains_hash(hash)
+            }
+            _ => in_sketch(&file.sketch(group)?, hash),
+        };
+        if found {
             return Ok(true);
         }
     }

@@ -15,6 +15,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Below this many rows (or bytes) a call is over before anyone could stop it.
 const SHORT: u64 = 100_000;
 
+/// How many hashes are taken to be the work of one row: a guess, by which a signal is looked for in time.
+pub const OF_HASHES: u64 = 8;
+
 /// Does a job of this many rows.
 pub fn run<T: Send>(
     py: Python<'_>,

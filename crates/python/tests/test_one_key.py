@@ -77,6 +77,54 @@ def test_a_list_makes_what_an_iterator_over_it_makes(values: list[Any], kind: st
     assert _outcome(values, **options) == _outcome(iter(values), **options)
 
 
+def _told(work: Any) -> Any:
+    """What is answered, or refused, and what is said with it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            answer = work()
+        except (tamis.Error, ValueError, TypeError) as error:
+            answer = type(error), str(error)
+    return answer, [str(one.message) for one in said]
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=3), max_size=9) | st.lists(st.integers(-9, 9), max_size=9) | st.lists(usual, max_size=9),
+    st.lists(usual, max_size=9) | st.lists(usual | others | st.builds(Odd, st.integers(0, 9)) | st.just(Coin.CENT), max_size=9),
+    st.sampled_from(["blocked", "bloom", "fuse", "ribbon", "counting"]),
+    st.sampled_from([{}, {"hash": "murmur3", "kind": "bloom"}, {"seed": 7}, {"null": "none"}]),
+    st.sampled_from(["fail", "skip", "no"]),
+)
+def test_a_list_is_answered_as_an_iterator_over_it(
+    known: list[Any], asked: list[Any], kind: str, more: dict[str, Any], bad_rows: Any
+) -> None:
+    """Also where all of it is what a shorter way answers: then nothing is to be said of the classes of keys."""
+    known = [key for key in known if key not in ("", "\\N", b"", b"\\N", "\udc80")] or ["ann"]
+
+    def built() -> Any:
+        return tamis.build(known, **{"kind": kind, "fpr": 1e-6, **more})
+
+    built()  # without an error
+    # Each of its own sketch: what was said of one is not said again.
+    for of in (built, lambda: tamis.Filter(known)):
+        assert _told(lambda: of().contains(asked, bad_rows=bad_rows)) == _told(
+            lambda: of().contains(iter(asked), bad_rows=bad_rows)
+        )
+
+
+def test_lists_ask_each_group_or_one_on_any_threads() -> None:
+    rows = 70_000
+    ids = list(range(rows))
+    groups = tamis.build({"id": ids, "at": ["even" if i % 2 == 0 else "odd" for i in ids]}, key="id", group="at", fpr=1e-9)
+    for threads in (None, 1, 3):
+        assert groups.contains([*ids, -1, 2**63 - 1], threads=threads) == [True] * rows + [False, False]
+        assert groups.contains(ids, "odd", threads=threads) == [i % 2 == 1 for i in ids]
+    with pytest.raises(ValueError):
+        groups.contains(ids, threads=0)
+    with pytest.raises(ValueError, match="group"):
+        groups.contains(ids, "none")
+
+
 def test_many_keys_of_a_list_have_the_bytes_of_an_array_and_of_the_parameters() -> None:
     """More than are put in on one thread, with and without counting first."""
     keys = [i * i % 200_003 for i in range(300_000)]

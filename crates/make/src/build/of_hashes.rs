@@ -15,7 +15,7 @@ use tamis_read::error::Result;
 use super::from_counted::{from_pairs, of_counted, put_batches};
 use super::{Built, Job, Putting, static_filters};
 use crate::count::Counted;
-use crate::pairs::{Batch, Book, Grouped, Seen};
+use crate::pairs::{Batch, Book, Grouped, LOG, Pairs, Seen};
 use crate::parallel;
 
 /// Keys that a thread takes together.
@@ -89,6 +89,20 @@ pub(crate) fn make_of_hashes(job: &Job, keys: Hashed, control: &Control) -> Resu
 
 /// Counts the different ones.
 fn counted(job: &Job, hashes: &[u64], control: &Control) -> Result<Counted> {
+    let rows: Vec<u64> = Some(hashes.len() as u64).filter(|rows| *rows > 0).into_iter().collect();
+    let seen = if job.threads <= 1 && hashes.len() <= LOG.min(job.exactly()) {
+        let (pairs, keys) = Pairs::of_few(hashes, control)?;
+        Seen { keys: rows.iter().map(|_| keys).collect(), estimated: false, pairs: Some(pairs) }
+    } else {
+        seen(job, hashes, rows.len(), control)?
+    };
+    let Seen { keys, estimated, pairs } = seen;
+    let groups = keys.into_iter().map(|keys| (Name::default(), keys)).collect();
+    Counted { groups, rows, estimated, pairs, keywords: None, skipped: 0 }.believed()
+}
+
+/// What threads see of them.
+fn seen(job: &Job, hashes: &[u64], groups: usize, control: &Control) -> Result<Seen> {
     let book = Book::new(Grouped::No, job.exactly(), job.memory, job.threads, control);
     // Each thread sees some in a row.
     let share = hashes.len().div_ceil(job.threads.max(1)).max(1);
@@ -101,8 +115,5 @@ fn counted(job: &Job, hashes: &[u64], control: &Control) -> Result<Counted> {
         }
         Ok(log)
     })?;
-    let rows: Vec<u64> = Some(hashes.len() as u64).filter(|rows| *rows > 0).into_iter().collect();
-    let Seen { keys, estimated, pairs } = book.close(logs, rows.len())?;
-    let groups = keys.into_iter().map(|keys| (Name::default(), keys)).collect();
-    Counted { groups, rows, estimated, pairs, keywords: None, skipped: 0 }.believed()
+    book.close(logs, groups)
 }

@@ -37,7 +37,7 @@ use crate::distinct::{Counts, Distinct};
 use crate::order::Hashed;
 
 /// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages.
-const LOG: usize = 1 << 19;
+pub(crate) const LOG: usize = 1 << 19;
 
 /// Records of a part, about, where all of the memory is used: they fit in a cache.
 const PART: usize = 1 << 14;
@@ -45,9 +45,17 @@ const PART: usize = 1 << 14;
 /// Most parts: with more, a block has too few records of each.
 const MOST_BITS: u32 = 12;
 
+/// Records of a part, about, where all were there from the beginning: its table is small, too.
+const SMALL_PART: usize = 1 << 12;
+
 /// Into how many parts this number of records is cut, as bits.
 fn bits_for(records: usize) -> u32 {
-    (records / PART).max(1).ilog2().min(MOST_BITS)
+    bits_of_parts(records, PART)
+}
+
+/// The same for parts of about this many.
+fn bits_of_parts(records: usize, part: usize) -> u32 {
+    (records / part).max(1).ilog2().min(MOST_BITS)
 }
 
 /// Leaves each of some hashes once. Those that begin with the same bits come one after the other.
@@ -121,6 +129,18 @@ impl Batch<'_> {
 impl Pairs {
     fn new(lists: Lists) -> Pairs {
         Pairs { lists, groups: None }
+    }
+
+    /// The different ones of some hashes, and how many they are. There is one thread, and they take no more than a
+    /// [log](LOG) does: so none is made of them, which would be a copy.
+    pub(crate) fn of_few(hashes: &[u64], control: &Control) -> Result<(Pairs, u64)> {
+        let bits = bits_of_parts(hashes.len(), SMALL_PART);
+        let mut parts = Parts::new(bits);
+        parts.push(Block::new(hashes, bits));
+        parts.settle(1, control, None)?;
+        let keys = parts.records() as u64;
+        let (runs, folder) = (Vec::new(), std::env::temp_dir());
+        Ok((Pairs::new(Lists::Hashes(Kept { parts, runs, folder })), keys))
     }
 
     /// Those of counts that were brought together from elsewhere; none where they are estimates.

@@ -39,6 +39,19 @@ fn hash(key: u64) -> u64 {
     xxh3(&key.to_le_bytes(), 3)
 }
 
+#[test]
+fn few_hashes_are_counted_without_a_log_as_with_one() {
+    for rows in [0, 1, 100, 9_000, 60_000] {
+        for different in [1, rows / 3 + 1, rows + 1] {
+            let hashes: Vec<u64> = (0..rows).map(|row| hash(row % different)).collect();
+            let (pairs, keys) = Pairs::of_few(&hashes, &Control::default()).unwrap();
+            let expected: BTreeSet<(u32, u64)> = hashes.iter().map(|&hash| (0, hash)).collect();
+            assert_eq!(keys as usize, expected.len(), "{rows}, {different}");
+            assert_eq!(all(&pairs).into_iter().collect::<BTreeSet<_>>(), expected, "{rows}, {different}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// The memory is so little that logs go to disk after every 16,384 records.

@@ -1,7 +1,7 @@
 //! Opening a container.
 
 use alloc::vec::Vec;
-use core::ops::Deref;
+use core::ops::{Deref, Range};
 
 use super::header::{Entry, Header};
 use super::{ENTRY_BYTES, Extents, HEADER_BYTES, Tally, checksum};
@@ -21,8 +21,8 @@ pub struct Container<B> {
     tallies: Vec<Tally>,
     /// First byte and length of the data area.
     data: (usize, usize),
-    /// First word of each section within it.
-    starts: Vec<usize>,
+    /// The words of each section within it.
+    sections: Vec<Range<usize>>,
     heavy: Option<Heavy>,
     about: About,
     /// As it stands in the file.
@@ -44,7 +44,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         let about = about.map(About::decode).transpose()?.unwrap_or_default();
         let Directory { groups, tallies, places } = Directory::decode(directory, names, common.kind)?;
         let params = Params::from_numbers(common, groups)?;
-        let starts = sections_at(&params, &places, extents.data)?;
+        let sections = sections_at(&params, &places, extents.data)?;
         let kind = params.common.kind;
         if heavy.is_some() && !kind.counts() {
             return Err(Error::Corrupt(Damage::HeavyFilter));
@@ -56,7 +56,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
             return Err(ShapeFault::Unaligned.into());
         }
         let journal = extents.journal.0 as usize;
-        let container = Container { bytes, params, tallies, data, starts, heavy, about, header, journal };
+        let container = Container { bytes, params, tallies, data, sections, heavy, about, header, journal };
         if container.tallies.iter().any(|tally| tally.removed() > tally.rows) {
             return Err(Error::Corrupt(Damage::Removed));
         }
@@ -128,8 +128,7 @@ impl<B: Deref<Target = [u8]>> Container<B> {
 
     /// The words of a group's sketch.
     pub fn section(&self, group: usize) -> &[u64] {
-        let words = self.params.groups[group].shape.words() as usize;
-        &self.data()[self.starts[group]..self.starts[group] + words]
+        &self.data()[self.sections[group].clone()]
     }
 
     /// A group's sketch.
@@ -175,8 +174,8 @@ impl<B: Deref<Target = [u8]>> Container<B> {
         if matches!(self.sketch(group)?, Sketch::CountMin(sketch) if !sketch.is_consistent()) {
             return Err(Error::Corrupt(Damage::Sums(name.clone())));
         }
-        let next = self.starts.get(group + 1).copied().unwrap_or(self.data().len());
-        if self.data()[self.starts[group] + section.len()..next].iter().any(|&word| word != 0) {
+        let next = self.sections.get(group + 1).map_or(self.data().len(), |next| next.start);
+        if self.data()[self.sections[group].end..next].iter().any(|&word| word != 0) {
             return Err(Error::Corrupt(Damage::GroupPadding(name.clone())));
         }
         Ok(())
@@ -277,16 +276,18 @@ impl Directory {
     }
 }
 
-/// The first word of each section, where the places of the directory are those of the parameters.
-fn sections_at(params: &Params, places: &[(u64, u64)], data: (u64, u64)) -> Result<Vec<usize>> {
+/// The words of each section, where the places of the directory are those of the parameters.
+fn sections_at(params: &Params, places: &[(u64, u64)], data: (u64, u64)) -> Result<Vec<Range<usize>>> {
     let (starts, words) = params.layout();
     if 8 * words as u64 != data.1 - data.0 {
         return Err(Error::Corrupt(Damage::Sections));
     }
-    for (i, group) in params.groups.iter().enumerate() {
-        if places[i] != (data.0 + 8 * starts[i] as u64, 8 * group.shape.words()) {
+    let sections = params.groups.iter().zip(starts).enumerate().map(|(i, (group, start))| {
+        let words = group.shape.words();
+        if places[i] != (data.0 + 8 * start as u64, 8 * words) {
             return Err(Error::Corrupt(Damage::Section(i)));
         }
-    }
-    Ok(starts)
+        Ok(start..start + words as usize)
+    });
+    sections.collect()
 }
