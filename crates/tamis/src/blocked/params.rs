@@ -10,6 +10,9 @@ pub const LINE_BITS: u64 = 512;
 /// The numbers of hashes that there are: lanes of 512, 256, 128, 64, 32 and 16 bits.
 pub const HASHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
+/// The best number of them at usual rates.
+const USUAL: u32 = 8;
+
 /// The expected rate of false positives of a filter of this many lines that holds this many keys.
 pub fn expected_rate(keys: u64, lines: u64, hashes: u32) -> f64 {
     if keys == 0 {
@@ -137,9 +140,15 @@ fn load_for_rate(fpr: f64, hashes: u32) -> f64 {
 /// in a large filter. It depends on the rate alone, so that all groups of a file share it and a
 /// key's mask is made once for all.
 pub fn best_for_rate(fpr: f64) -> (u32, f64) {
+    // A search takes long, and most numbers need none: they miss the rate at a load (with room for what is rounded)
+    // at which another has it.
+    let reached = load_for_rate(fpr, USUAL);
     let mut best = (HASHES[0], 0.0);
     for hashes in HASHES {
-        let load = load_for_rate(fpr, hashes);
+        if hashes != USUAL && rate_at_load(reached * (1.0 - 1e-9), hashes) > fpr {
+            continue;
+        }
+        let load = if hashes == USUAL { reached } else { load_for_rate(fpr, hashes) };
         if load > best.1 {
             best = (hashes, load);
         }
@@ -160,6 +169,21 @@ mod tests {
     use crate::blocked::Blocked;
     use crate::hash::xxh3;
     use alloc::vec;
+
+    #[test]
+    fn no_number_of_hashes_that_is_left_out_is_the_best() {
+        for exponent in 0..160 {
+            let fpr = 0.9f64.powi(exponent) * 0.999;
+            let mut best = (HASHES[0], 0.0);
+            for hashes in HASHES {
+                let load = load_for_rate(fpr, hashes);
+                if load > best.1 {
+                    best = (hashes, load);
+                }
+            }
+            assert_eq!(best_for_rate(fpr), (best.0, 1.0 / best.1.max(1e-3)), "{fpr}");
+        }
+    }
 
     /// Named after what was seen: `plan --keys 7e16 --bits 2000 --kind blocked` did not end.
     #[test]
