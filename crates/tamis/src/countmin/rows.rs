@@ -93,7 +93,8 @@ fn visit<const FAR: bool, K>(
     }
 }
 
-/// Adds a weight to all counters of keys.
+/// Adds a weight to all counters of keys. No sum of weights reaches the largest value of a counter: to ask for that at
+/// each of them would take longer than to add.
 pub(super) struct Add<'a, const FAR: bool, C, W> {
     pub counters: &'a mut [C],
     pub row: u32,
@@ -116,7 +117,7 @@ impl<const FAR: bool, C: Counter, W: Fn(usize) -> u64> Vectored for Add<'_, FAR,
                 for (key, &place) in places.iter().enumerate() {
                     ask.one(counters, key);
                     let counter = &mut counters[place as usize];
-                    *counter = counter.plus(weight(first + key));
+                    *counter = counter.plus_below(weight(first + key));
                 }
             };
             // As many as the compiler knows of, but for the last keys.

@@ -95,6 +95,8 @@ pub(super) trait Counter: Pod + Ord {
     const MOST: Self;
     /// Adds, and stays at the most.
     fn plus(self, weight: u64) -> Self;
+    /// The same where the sum is known to be below the most.
+    fn plus_below(self, weight: u64) -> Self;
     fn value(self) -> u64;
 }
 
@@ -104,6 +106,11 @@ impl Counter for u64 {
     #[inline(always)]
     fn plus(self, weight: u64) -> u64 {
         self.saturating_add(weight)
+    }
+
+    #[inline(always)]
+    fn plus_below(self, weight: u64) -> u64 {
+        self.wrapping_add(weight)
     }
 
     #[inline(always)]
@@ -118,6 +125,11 @@ impl Counter for u32 {
     #[inline(always)]
     fn plus(self, weight: u64) -> u32 {
         self.saturating_add(u32::try_from(weight).unwrap_or(u32::MAX))
+    }
+
+    #[inline(always)]
+    fn plus_below(self, weight: u64) -> u32 {
+        self.wrapping_add(weight as u32)
     }
 
     #[inline(always)]
@@ -257,12 +269,12 @@ fn by_rows<C>(rows: Rows, placing: &Placing, hashes: &[u64]) -> Option<(u32, boo
     u32::try_from(rows.row).ok().filter(|_| pays && can).map(|row| (row, close))
 }
 
-/// Adds weights, key by key in their order.
+/// Adds weights, key by key in their order, with which the total becomes this.
 #[inline(always)]
 fn add_all<C: Counter>(
     mut counters: &mut [C],
     (rows, placing): (Rows, &Placing),
-    update: Update,
+    (update, total): (Update, u64),
     hashes: &[u64],
     weight: impl Fn(usize) -> u64,
 ) {
@@ -273,8 +285,9 @@ fn add_all<C: Counter>(
             })
         };
     }
-    // Only plain updates give the same in any order.
-    let by_rows = by_rows::<C>(rows, placing, hashes).filter(|_| update == Update::Plain);
+    // Only plain updates give the same in any order. No counter exceeds the total.
+    let can = update == Update::Plain && total < C::MOST.value();
+    let by_rows = by_rows::<C>(rows, placing, hashes).filter(|_| can);
     if let Some((row, close)) = by_rows {
         let depth = rows.depth;
         return match close {
@@ -553,19 +566,17 @@ impl<W: AsRef<[u64]>> CountMin<W> {
         census
     }
 
-    /// Whether the counters may be those of the total: in a plain sketch those of a row sum up to
-    /// it, in a conservative one to no more, unless one is saturated.
+    /// Whether the counters may be those of the total: in a plain sketch without a saturated counter those of a row sum
+    /// up to it, in others to no more.
     pub fn is_consistent(&self) -> bool {
-        if self.total == u64::MAX || self.census().saturated > 0 {
+        if self.total == u64::MAX {
             return true;
         }
+        let exact = self.update == Update::Plain && self.census().saturated == 0;
         let row = self.rows.row;
         (0..u64::from(self.rows.depth)).all(|number| {
             let sum: u128 = (number * row..(number + 1) * row).map(|at| u128::from(self.counter(at))).sum();
-            match self.update {
-                Update::Plain => sum == u128::from(self.total),
-                Update::Conservative => sum <= u128::from(self.total),
-            }
+            sum == u128::from(self.total) || (!exact && sum < u128::from(self.total))
         })
     }
 
@@ -638,14 +649,14 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
 
     #[inline(always)]
     fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
-        let CountMin { words, rows, placing, update, .. } = self;
+        let CountMin { words, rows, placing, update, total } = self;
         let words = words.as_mut();
         match rows.counter_bits {
             32 => {
                 let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..rows.counters()];
-                add_all(counters, (*rows, placing), *update, hashes, weight);
+                add_all(counters, (*rows, placing), (*update, *total), hashes, weight);
             }
-            _ => add_all(words, (*rows, placing), *update, hashes, weight),
+            _ => add_all(words, (*rows, placing), (*update, *total), hashes, weight),
         }
     }
 

@@ -293,6 +293,31 @@ fn counters_stay_at_their_largest_value() {
     }
 }
 
+/// What is added by rows relies on it: no counter exceeds the total.
+#[test]
+fn a_full_counter_belongs_to_no_smaller_total() {
+    let shape = shape_by_hand(8, 2, 32).unwrap();
+    let mut sketch = CountMin::zeroed(shape, Update::Plain).unwrap();
+    sketch.add_hash(1, 3 << 32);
+    assert!(sketch.is_consistent() && sketch.census().saturated > 0);
+    let forged = |total| CountMin::from_words(sketch.words().to_vec(), shape, Update::Plain, total).unwrap();
+    assert!(forged(u64::MAX).is_consistent() && forged(u64::from(u32::MAX)).is_consistent());
+    assert!(!forged(5).is_consistent() && !forged(u64::from(u32::MAX) - 1).is_consistent());
+}
+
+#[test]
+fn counters_stay_at_their_largest_value_where_many_keys_are_added() {
+    let keys = hashes(0, 64);
+    for (bits, most) in [(32, u64::from(u32::MAX)), (64, u64::MAX)] {
+        let mut sketch = CountMin::zeroed(shape_by_hand(1, 3, bits).unwrap(), Update::Plain).unwrap();
+        sketch.add_hash(7, most - 65);
+        for value in [most - 1, most, most] {
+            sketch.add_hashes(&keys);
+            assert_eq!(sketch.estimate_hash(7), value);
+        }
+    }
+}
+
 impl<W: AsRef<[u64]>> CountMin<W> {
     fn clone_words(&self) -> CountMin<Vec<u64>> {
         CountMin::from_words(self.words().to_vec(), self.shape(), self.update(), self.total()).unwrap()
