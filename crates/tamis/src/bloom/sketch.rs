@@ -44,9 +44,9 @@ pub(crate) fn draw<const N: usize>(hashes: &[u64; N], number: u32, bits: u32, dr
     };
     let all = drawn.iter_mut().zip(hashes);
     if bits.is_power_of_two() && bits > 1 {
-        // The product is a shift.
-        let shift = 64 - bits.trailing_zeros();
-        all.for_each(|(position, &hash)| *position = (draw(hash) >> shift) as u32);
+        // The product is a shift, and of the draw its upper half is enough.
+        let shift = 32 - bits.trailing_zeros();
+        all.for_each(|(position, &hash)| *position = (draw(hash) >> 32) as u32 >> shift);
     } else {
         all.for_each(|(position, &hash)| *position = halves::scale(draw(hash), bits));
     }
