@@ -5,7 +5,6 @@ use super::place::{Placer, mask};
 use crate::answers::Answers;
 use crate::arch::cpu::{Vectored, prefetch};
 use core::hint::black_box;
-use core::marker::PhantomData;
 
 /// Keys that are placed together, in a table that is close.
 const KEYS: usize = 32;
@@ -25,6 +24,14 @@ pub(super) trait Packed: Copy {
     fn ask(self, slot: u64);
     /// The fingerprint of a slot. Bits past its width may be anything.
     fn at(self, slot: u64) -> u64;
+    /// The sums, by exclusive or, of the fingerprints of three slots each. Bits past their width may be anything.
+    #[inline(always)]
+    fn sums(self, slots: &[[u32; KEYS]; 3]) -> [u32; KEYS] {
+        core::array::from_fn(|i| {
+            let [first, second, third] = slots.each_ref().map(|slots| self.at(slots[i].into()) as u32);
+            first ^ second ^ third
+        })
+    }
 }
 
 /// Fingerprints of 8 bits.
@@ -70,6 +77,17 @@ pub(super) struct Bits<'a, const N: usize> {
     pub width: u32,
 }
 
+impl<const N: usize> Bits<'_, N> {
+    /// The bytes from this one on, as many as there is need for.
+    #[inline(always)]
+    fn read(self, at: usize) -> u64 {
+        // The word of padding makes this safe at the end.
+        let mut eight = [0; 8];
+        eight[..N].copy_from_slice(&self.bytes[at..at + N]);
+        u64::from_le_bytes(eight)
+    }
+}
+
 impl<const N: usize> Packed for Bits<'_, N> {
     #[inline(always)]
     fn size(self) -> usize {
@@ -84,88 +102,80 @@ impl<const N: usize> Packed for Bits<'_, N> {
     #[inline(always)]
     fn at(self, slot: u64) -> u64 {
         let bit = slot * u64::from(self.width);
-        let at = (bit / 8) as usize;
-        // The word of padding makes this safe at the end.
-        let mut eight = [0; 8];
-        eight[..N].copy_from_slice(&self.bytes[at..at + N]);
-        u64::from_le_bytes(eight) >> (bit % 8)
+        self.read((bit / 8) as usize) >> (bit % 8)
+    }
+
+    /// Only the bytes are read one by one; all else are vectors. Bits of a table that is close have numbers of 32 bits.
+    #[inline(always)]
+    fn sums(self, slots: &[[u32; KEYS]; 3]) -> [u32; KEYS] {
+        let mut sums = [0; KEYS];
+        for slots in slots {
+            let (mut places, mut read) = ([0; KEYS], [0; KEYS]);
+            for (place, slot) in places.iter_mut().zip(slots) {
+                *place = slot * self.width / 8;
+            }
+            black_box(&mut places);
+            for (read, &place) in read.iter_mut().zip(&places) {
+                *read = self.read(place as usize);
+            }
+            black_box(&mut read);
+            for ((sum, read), slot) in sums.iter_mut().zip(&read).zip(slots) {
+                *sum ^= (read >> (slot * self.width % 8)) as u32;
+            }
+        }
+        sums
     }
 }
 
-/// The number of a slot, in as few bytes as all of a table need.
-pub(super) trait Slot: Copy + Default {
-    fn of(slot: u64) -> Self;
-    fn get(self) -> u64;
-}
-
-impl Slot for u32 {
-    #[inline(always)]
-    fn of(slot: u64) -> u32 {
-        slot as u32
-    }
-
-    #[inline(always)]
-    fn get(self) -> u64 {
-        self.into()
-    }
-}
-
-impl Slot for u64 {
-    #[inline(always)]
-    fn of(slot: u64) -> u64 {
-        slot
-    }
-
-    #[inline(always)]
-    fn get(self) -> u64 {
-        self
-    }
-}
-
-/// The slots of some keys and their fingerprints.
-struct Places<S> {
-    slots: [[S; KEYS]; 3],
+/// Where some keys look, and their fingerprints. Others are placed in vain where there are fewer.
+struct Places {
+    /// The three slots of each: in a table that is close, 32 bits are enough.
+    slots: [[u32; KEYS]; 3],
     fingerprints: [u32; KEYS],
-    /// How many keys there are; others are placed in vain.
     keys: usize,
 }
 
-impl<S: Slot> Places<S> {
-    fn none() -> Self {
-        Places { slots: [[S::default(); KEYS]; 3], fingerprints: [0; KEYS], keys: 0 }
-    }
+impl Places {
+    const NONE: Places = Places { slots: [[0; KEYS]; 3], fingerprints: [0; KEYS], keys: 0 };
 
     /// Places the next keys.
     #[inline(always)]
     fn fill(&mut self, placer: &Placer, hashes: &mut impl Iterator<Item = u64>) {
-        let mut some = [0; KEYS];
-        self.keys = 0;
+        let (mut some, mut keys) = ([0; KEYS], 0);
         for (to, hash) in some.iter_mut().zip(hashes) {
             *to = hash;
-            self.keys += 1;
+            keys += 1;
         }
         let [firsts, seconds, thirds] = &mut self.slots;
         for (i, &hash) in some.iter().enumerate() {
             let ([first, second, third], fingerprint) = placer.place_many(hash);
-            (firsts[i], seconds[i], thirds[i]) = (S::of(first), S::of(second), S::of(third));
+            (firsts[i], seconds[i], thirds[i]) = (first as u32, second as u32, third as u32);
             self.fingerprints[i] = fingerprint as u32;
         }
+        self.keys = keys;
         // They are read from memory, one by one: to take vectors apart costs more.
         black_box(self);
     }
+
+    /// What the fingerprints in the table differ by from those that the keys should have there.
+    #[inline(always)]
+    fn differences(&self, table: impl Packed) -> [u32; KEYS] {
+        let mut differences = table.sums(&self.slots);
+        differences.iter_mut().zip(&self.fingerprints).for_each(|(sum, fingerprint)| *sum ^= fingerprint);
+        differences
+    }
 }
 
-/// Tells of hashes whether their keys may be in the set. Numbers of slots must fit in S.
-pub(super) struct Contains<P, S, H, A> {
+/// Tells of hashes whether their keys may be in the set.
+pub(super) struct Contains<P, H, A> {
     pub table: P,
     pub placer: Placer,
     pub width: u32,
     pub hashes: H,
     pub answers: A,
-    pub slot: PhantomData<S>,
 }
 
-impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Vectored for Contains<P, S, H, A> {
+impl<P: Packed, H: Iterator<Item = u64>, A: Answers> Vectored for Contains<P, H, A> {
     type Output = A;
 
     #[inline(always)]
@@ -174,19 +184,19 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Vectored for Conta
     }
 }
 
-impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Contains<P, S, H, A> {
+impl<P: Packed, H: Iterator<Item = u64>, A: Answers> Contains<P, H, A> {
     /// While the slots of some keys are read, those of the next are found.
     #[inline(always)]
     fn run_close(self) -> A {
-        let Contains { table, placer, width, hashes, mut answers, .. } = self;
+        let Contains { table, placer, width, hashes, mut answers } = self;
         let mut hashes = hashes.fuse(); // asked once more after the last
-        let (mut now, mut next) = (Places::<S>::none(), Places::<S>::none());
+        let [mut now, mut next] = [Places::NONE; 2];
         let (mut now, mut next) = (&mut now, &mut next);
         loop {
             next.fill(&placer, &mut hashes);
-            for i in 0..now.keys {
-                let [first, second, third] = now.slots.each_ref().map(|slots| table.at(slots[i].get()));
-                answers.take((first ^ second ^ third ^ u64::from(now.fingerprints[i])) & mask(width) == 0);
+            if now.keys > 0 {
+                let (differences, bits) = (now.differences(table), mask(width) as u32);
+                differences[..now.keys].iter().for_each(|difference| answers.take(difference & bits == 0));
             }
             if next.keys == 0 {
                 return answers;
@@ -199,7 +209,7 @@ impl<P: Packed, S: Slot, H: Iterator<Item = u64>, A: Answers> Contains<P, S, H, 
     /// key at a time: to ask for those of many in a row takes longer.
     #[inline(always)]
     fn run_far(self) -> A {
-        let Contains { table, placer, width, hashes, mut answers, .. } = self;
+        let Contains { table, placer, width, hashes, mut answers } = self;
         let mut hashes = hashes.fuse().map(|hash| {
             let place = placer.place_hash(hash);
             place.0.iter().for_each(|&slot| table.ask(slot));

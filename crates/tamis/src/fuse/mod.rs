@@ -70,8 +70,7 @@ mod tests;
 use crate::answers::{Answers, Each, Hits, Noted};
 use crate::arch::cpu::vectored;
 use crate::error::{Result, ShapeFault};
-use core::marker::PhantomData;
-use lookup::{Bits, Contains, Slot};
+use lookup::{Bits, Contains};
 use place::{Placer, mask, peek};
 pub use shape::{MAX_KEYS, MAX_WIDTH, Shape, rate, shape, width_for, words_needed};
 
@@ -144,29 +143,21 @@ impl<W: AsRef<[u64]>> Fuse<W> {
             hashes.for_each(|_| answers.take(false));
             return answers;
         }
-        if self.shape.slots <= 1 << 32 {
-            self.answer_placed::<u32, _, _>(hashes, answers)
-        } else {
-            self.answer_placed::<u64, _, _>(hashes, answers)
-        }
-    }
-
-    fn answer_placed<S: Slot, H: Iterator<Item = u64>, A: Answers>(&self, hashes: H, answers: A) -> A {
-        let (words, placer, width, slot) = (self.words.as_ref(), self.placer, self.width, PhantomData::<S>);
+        let (words, placer, width) = (self.words.as_ref(), self.placer, self.width);
         let bytes: &[u8] = bytemuck::cast_slice(words);
         match width {
-            8 => vectored(Contains { table: bytes, placer, width, hashes, answers, slot }),
+            8 => vectored(Contains { table: bytes, placer, width, hashes, answers }),
             16 => {
                 let table = bytemuck::cast_slice::<u64, [u8; 2]>(words);
-                vectored(Contains { table, placer, width, hashes, answers, slot })
+                vectored(Contains { table, placer, width, hashes, answers })
             }
             ..=25 => {
                 let table = Bits::<4> { bytes, width };
-                vectored(Contains { table, placer, width, hashes, answers, slot })
+                vectored(Contains { table, placer, width, hashes, answers })
             }
             _ => {
                 let table = Bits::<8> { bytes, width };
-                vectored(Contains { table, placer, width, hashes, answers, slot })
+                vectored(Contains { table, placer, width, hashes, answers })
             }
         }
     }
