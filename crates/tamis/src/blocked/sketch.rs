@@ -91,6 +91,26 @@ pub fn set_lines(words: &mut [u64], first: usize, keys: &[(usize, u64)], hashes:
     with_hashes!(hashes, K => vectored(PutAt::<K, _> { units, first, keys }));
 }
 
+// Whatever holds the words, loops over slices of hashes are compiled once.
+
+fn look_up(units: &[Mask], hash_count: u32, hashes: &[u64], found: &mut [bool]) {
+    let (hashes, answers) = (hashes.iter().copied(), Noted(found.iter_mut()));
+    with_hashes!(hash_count, K => vectored(Contains::<K, _, _, _> { units, hashes, answers }));
+}
+
+fn count_masks(units: &[Mask], hashes: &[u64], masks: &[Mask]) -> usize {
+    vectored(CountMasks { units, hashes, masks })
+}
+
+fn insert(units: &mut [Mask], hash_count: u32, hashes: &[u64]) {
+    let hashes = hashes.iter().copied();
+    with_hashes!(hash_count, K => vectored(Insert::<K, _, _> { units, hashes }));
+}
+
+fn insert_fresh(lines: &mut [Mask], hash_count: u32, hashes: &[u64], fresh: &mut [bool]) -> u64 {
+    with_hashes!(hash_count, K => vectored(InsertFresh::<K> { lines, hashes, fresh }))
+}
+
 #[inline(always)]
 pub(crate) fn covers(line: &Mask, mask: &Mask) -> bool {
     let mut missing = 0;
@@ -160,7 +180,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        self.answer(hashes.iter().copied(), Noted(found.iter_mut()));
+        look_up(self.lines(), self.hashes, hashes, found);
     }
 
     /// The same for hashes that are made on the way; the answers come in the same order. Making
@@ -185,7 +205,7 @@ impl<W: AsRef<[u64]>> Blocked<W> {
     /// How many of these keys may be in the set. `masks` come from [`masks`](Self::masks) and
     /// serve all filters with the same number of hashes.
     pub fn count_masks(&self, hashes: &[u64], masks: &[Mask]) -> usize {
-        vectored(CountMasks { units: self.lines(), hashes, masks })
+        count_masks(self.lines(), hashes, masks)
     }
 
     /// The bits of each key in its line.
@@ -239,7 +259,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
 
     /// Adds many keys, asking for lines ahead of their use.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
-        self.insert_all(hashes.iter().copied());
+        insert(chunks_mut(self.words.as_mut()), self.hashes, hashes);
     }
 
     /// Adds keys whose hashes are made on the way. Making them then takes no time of its own
@@ -278,8 +298,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Blocked<W> {
     /// Where the two slices differ in length.
     pub fn insert_fresh(&mut self, hashes: &[u64], fresh: &mut [bool]) -> u64 {
         assert_eq!(hashes.len(), fresh.len());
-        let lines = chunks_mut(self.words.as_mut());
-        with_hashes!(self.hashes, K => vectored(InsertFresh::<K> { lines, hashes, fresh }))
+        insert_fresh(chunks_mut(self.words.as_mut()), self.hashes, hashes, fresh)
     }
 }
 

@@ -201,20 +201,11 @@ impl<W: AsRef<[u64]>> Bloom<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes_with(&self, scratch: &mut Scratch, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let Some(mut touches) = Touches::new(scratch, hashes.len(), self.bits, self.hashes) else {
-            self.look_up(hashes, found);
-            return;
-        };
-        for (hashes, found) in hashes.chunks(touches.batch()).zip(found.chunks_mut(touches.batch())) {
-            // Keys that are not in the filter mostly fail at their first probes: it is left to
-            // a few of the batch to tell which way is the shorter.
-            let (some, others) = hashes.split_at(hashes.len().min(4 * BATCH));
-            let (found_some, found_others) = found.split_at_mut(some.len());
-            let most = self.look_up(some, found_some) * 3 > some.len() * 2;
-            if !(most && touches.test(self.words.as_ref(), others, found_others)) {
-                self.look_up(others, found_others);
-            }
-        }
+        look_up(&self.borrowed(), scratch, hashes, found);
+    }
+
+    fn borrowed(&self) -> Bloom<&[u64]> {
+        Bloom { words: self.words.as_ref(), bits: self.bits, hashes: self.hashes }
     }
 
     /// Looks up keys batch by batch, and gives the number of those found.
@@ -461,15 +452,36 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Bloom<W> {
 
     /// The same, in memory that is used again and again.
     pub fn insert_hashes_with(&mut self, scratch: &mut Scratch, hashes: &[u64]) {
-        let (bits, count) = (self.bits, self.hashes);
-        let words = self.words.as_mut();
-        let Some(mut touches) = Touches::new(scratch, hashes.len(), bits, count) else {
-            return set_all(words, hashes, bits, count);
-        };
-        for hashes in hashes.chunks(touches.batch()) {
-            if !touches.set(words, hashes) {
-                set_all(words, hashes, bits, count);
-            }
+        insert(self.words.as_mut(), (self.bits, self.hashes), scratch, hashes);
+    }
+}
+
+/// Looks up keys, many at once where that pays. Whatever holds the words, this and [`insert`] are compiled once.
+fn look_up(filter: &Bloom<&[u64]>, scratch: &mut Scratch, hashes: &[u64], found: &mut [bool]) {
+    let Some(mut touches) = Touches::new(scratch, hashes.len(), filter.bits, filter.hashes) else {
+        filter.look_up(hashes, found);
+        return;
+    };
+    for (hashes, found) in hashes.chunks(touches.batch()).zip(found.chunks_mut(touches.batch())) {
+        // Keys that are not in the filter mostly fail at their first probes: it is left to
+        // a few of the batch to tell which way is the shorter.
+        let (some, others) = hashes.split_at(hashes.len().min(4 * BATCH));
+        let (found_some, found_others) = found.split_at_mut(some.len());
+        let most = filter.look_up(some, found_some) * 3 > some.len() * 2;
+        if !(most && touches.test(filter.words, others, found_others)) {
+            filter.look_up(others, found_others);
+        }
+    }
+}
+
+/// Adds keys to a filter of these words, many at once where that pays.
+fn insert(words: &mut [u64], (bits, count): (u64, u32), scratch: &mut Scratch, hashes: &[u64]) {
+    let Some(mut touches) = Touches::new(scratch, hashes.len(), bits, count) else {
+        return set_all(words, hashes, bits, count);
+    };
+    for hashes in hashes.chunks(touches.batch()) {
+        if !touches.set(words, hashes) {
+            set_all(words, hashes, bits, count);
         }
     }
 }

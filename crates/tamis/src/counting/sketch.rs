@@ -133,6 +133,26 @@ pub fn add_to_blocks(words: &mut [u64], first: usize, keys: &[(usize, u64)], has
     with_hashes!(hashes, K => vectored(PutAt::<K, _> { units, first, keys }));
 }
 
+// Whatever holds the words, loops over slices of hashes are compiled once.
+
+fn look_up(units: &[Block], hash_count: u32, hashes: &[u64], found: &mut [bool]) {
+    let (hashes, answers) = (hashes.iter().copied(), Noted(found.iter_mut()));
+    with_hashes!(hash_count, K => vectored(Contains::<K, _, _, _> { units, hashes, answers }));
+}
+
+fn count_masks(units: &[Block], hashes: &[u64], masks: &[Mask]) -> usize {
+    vectored(CountMasks { units, hashes, masks })
+}
+
+fn insert(units: &mut [Block], hash_count: u32, hashes: &[u64]) {
+    let hashes = hashes.iter().copied();
+    with_hashes!(hash_count, K => vectored(Insert::<K, _, _> { units, hashes }));
+}
+
+fn remove(blocks: &mut [Block], hash_count: u32, hashes: &[u64]) -> u64 {
+    with_hashes!(hash_count, K => vectored(Remove::<K> { blocks, hashes }))
+}
+
 /// What the counters hold, as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Census {
@@ -202,14 +222,13 @@ impl<W: AsRef<[u64]>> Counting<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        let (units, hashes, answers) = (self.blocks(), hashes.iter().copied(), Noted(found.iter_mut()));
-        with_hashes!(self.hashes, K => vectored(Contains::<K, _, _, _> { units, hashes, answers }));
+        look_up(self.blocks(), self.hashes, hashes, found);
     }
 
     /// How many of these keys may be in the set. `masks` come from [`Blocked::masks`] and serve all
     /// filters with the same number of hashes.
     pub fn count_masks(&self, hashes: &[u64], masks: &[Mask]) -> usize {
-        vectored(CountMasks { units: self.blocks(), hashes, masks })
+        count_masks(self.blocks(), hashes, masks)
     }
 
     /// The filter without its counters: what a `blocked` of as many lines would be that has the keys
@@ -258,8 +277,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Counting<W> {
 
     /// Adds many keys, asking for blocks ahead of their use.
     pub fn insert_hashes(&mut self, hashes: &[u64]) {
-        let (units, hashes) = (blocks_mut(self.words.as_mut()), hashes.iter().copied());
-        with_hashes!(self.hashes, K => vectored(Insert::<K, _, _> { units, hashes }));
+        insert(blocks_mut(self.words.as_mut()), self.hashes, hashes);
     }
 
     /// Removes the key with this hash. False where it is surely not there; then nothing changes.
@@ -272,8 +290,7 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> Counting<W> {
     /// Removes many keys, one after the other, asking for blocks ahead of their use; how many of them
     /// were there.
     pub fn remove_hashes(&mut self, hashes: &[u64]) -> u64 {
-        let blocks = blocks_mut(self.words.as_mut());
-        with_hashes!(self.hashes, K => vectored(Remove::<K> { blocks, hashes }))
+        remove(blocks_mut(self.words.as_mut()), self.hashes, hashes)
     }
 
     /// Adds what another filter of the same parameters holds: the result is the filter of both.

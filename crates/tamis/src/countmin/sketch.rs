@@ -396,6 +396,52 @@ fn estimate_any<C: Counter>(
     }
 }
 
+/// The counters of 32 bits in these words.
+#[inline(always)]
+fn narrow(words: &[u64], rows: Rows) -> &[u32] {
+    &bytemuck::cast_slice(words)[..rows.counters()]
+}
+
+// Whatever holds the words, loops over slices of hashes are compiled once.
+
+fn estimate(words: &[u64], (rows, placing): (Rows, &Placing), hashes: &[u64], estimates: &mut [u64]) {
+    match rows.counter_bits {
+        32 => estimate_all(narrow(words, rows), (rows, placing), hashes, estimates),
+        _ => estimate_all(words, (rows, placing), hashes, estimates),
+    }
+}
+
+fn add_ones(words: &mut [u64], placed: (Rows, &Placing), how: (Update, u64), hashes: &[u64]) {
+    add(words, placed, how, hashes, |_| 1);
+}
+
+fn add_weights(
+    words: &mut [u64],
+    placed: (Rows, &Placing),
+    how: (Update, u64),
+    hashes: &[u64],
+    weights: &[u64],
+) {
+    add(words, placed, how, hashes, |key| weights[key]);
+}
+
+#[inline(always)]
+fn add(
+    words: &mut [u64],
+    (rows, placing): (Rows, &Placing),
+    how: (Update, u64),
+    hashes: &[u64],
+    weight: impl Fn(usize) -> u64,
+) {
+    match rows.counter_bits {
+        32 => {
+            let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..rows.counters()];
+            add_all(counters, (rows, placing), how, hashes, weight);
+        }
+        _ => add_all(words, (rows, placing), how, hashes, weight),
+    }
+}
+
 /// Adds the counters of other words, which have as many bits.
 pub fn add_counters(words: &mut [u64], others: &[u64], width: u32) {
     fn add<C: Counter>(counters: &mut [C], others: &[C]) {
@@ -517,7 +563,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
 
     #[inline(always)]
     fn narrow(&self) -> &[u32] {
-        &bytemuck::cast_slice(self.words.as_ref())[..self.rows.counters()]
+        narrow(self.wide(), self.rows)
     }
 
     /// The counter of this number.
@@ -545,10 +591,7 @@ impl<W: AsRef<[u64]>> CountMin<W> {
     /// Where the two slices differ in length.
     pub fn estimates(&self, hashes: &[u64], estimates: &mut [u64]) {
         assert_eq!(hashes.len(), estimates.len());
-        match self.rows.counter_bits {
-            32 => estimate_all(self.narrow(), (self.rows, &self.placing), hashes, estimates),
-            _ => estimate_all(self.wide(), (self.rows, &self.placing), hashes, estimates),
-        }
+        estimate(self.wide(), (self.rows, &self.placing), hashes, estimates);
     }
 
     /// What the counters hold, as a whole.
@@ -634,7 +677,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     /// Adds many keys, each once.
     pub fn add_hashes(&mut self, hashes: &[u64]) {
         self.total = self.total.saturating_add(hashes.len() as u64);
-        self.add_with(hashes, |_| 1);
+        let CountMin { words, rows, placing, update, total } = self;
+        add_ones(words.as_mut(), (*rows, placing), (*update, *total), hashes);
     }
 
     /// Adds many keys, each with its weight.
@@ -644,20 +688,8 @@ impl<W: AsRef<[u64]> + AsMut<[u64]>> CountMin<W> {
     pub fn add_weighted(&mut self, hashes: &[u64], weights: &[u64]) {
         assert_eq!(hashes.len(), weights.len());
         self.total = weights.iter().fold(self.total, |total, &weight| total.saturating_add(weight));
-        self.add_with(hashes, |key| weights[key]);
-    }
-
-    #[inline(always)]
-    fn add_with(&mut self, hashes: &[u64], weight: impl Fn(usize) -> u64) {
         let CountMin { words, rows, placing, update, total } = self;
-        let words = words.as_mut();
-        match rows.counter_bits {
-            32 => {
-                let counters: &mut [u32] = &mut bytemuck::cast_slice_mut(words)[..rows.counters()];
-                add_all(counters, (*rows, placing), (*update, *total), hashes, weight);
-            }
-            _ => add_all(words, (*rows, placing), (*update, *total), hashes, weight),
-        }
+        add_weights(words.as_mut(), (*rows, placing), (*update, *total), hashes, weights);
     }
 
     /// Adds what another sketch of the same parameters holds: the result is the sketch of both.

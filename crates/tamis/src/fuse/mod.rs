@@ -121,7 +121,7 @@ impl<W: AsRef<[u64]>> Fuse<W> {
     /// Where the two slices differ in length.
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len());
-        self.answer(hashes.iter().copied(), Noted(found.iter_mut()));
+        look_up(&self.borrowed(), hashes, found);
     }
 
     /// The same for hashes that are made on the way; the answers come in the same order. Making
@@ -135,6 +135,11 @@ impl<W: AsRef<[u64]>> Fuse<W> {
     #[inline]
     pub fn count_all(&self, hashes: impl Iterator<Item = u64>) -> u64 {
         self.answer(hashes, Hits::default()).0
+    }
+
+    fn borrowed(&self) -> Fuse<&[u64]> {
+        let Fuse { shape, placer, keys, width, seed, .. } = *self;
+        Fuse { words: self.words.as_ref(), shape, placer, keys, width, seed }
     }
 
     #[inline]
@@ -191,4 +196,9 @@ impl<W: AsRef<[u64]>> Fuse<W> {
     pub fn into_words(self) -> W {
         self.words
     }
+}
+
+/// Looks up hashes: whatever holds the words, this loop is compiled once.
+fn look_up(filter: &Fuse<&[u64]>, hashes: &[u64], found: &mut [bool]) {
+    filter.answer(hashes.iter().copied(), Noted(found.iter_mut()));
 }
