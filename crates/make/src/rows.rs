@@ -296,15 +296,7 @@ impl<'a, T: Take> KeyRows<'a, T> {
     #[inline]
     fn group(&mut self, value: Option<&[u8]>) -> Result<u32, Box<Keyless>> {
         // A value of up to 7 bytes is packed with its length into one word: equal words, equal values.
-        let packed = match value {
-            Some(value) if value.len() < 8 => {
-                let mut bytes = [0; 8];
-                bytes[..value.len()].copy_from_slice(value);
-                bytes[7] = value.len() as u8 + 1;
-                u64::from_le_bytes(bytes)
-            }
-            _ => 0,
-        };
+        let packed = value.map_or(0, packed);
         let slot = (packed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
         if packed != 0 && self.recent[slot].0 == packed {
             return Ok(self.recent[slot].1);
@@ -555,6 +547,25 @@ impl<T: Take> Sink for KeyRows<'_, T> {
     }
 }
 
+/// A text of up to 7 bytes with its length, as one number; 0 for a longer one. Put together from parts of fixed
+/// lengths, which may overlap: a copy of as many bytes as there are would be a call, and waited for.
+#[inline(always)]
+fn packed(text: &[u8]) -> u64 {
+    let wide = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    let bytes = match (text, text.first_chunk(), text.last_chunk()) {
+        (_, Some(first), Some(last)) if text.len() < 8 => wide(first) | wide(last) << (8 * (text.len() - 4)),
+        ([], ..) => 0,
+        ([first, .., last], None, _) => {
+            let middle = text[text.len() / 2];
+            let at = |byte: u8, place: usize| u64::from(byte) << (8 * place);
+            at(*first, 0) | at(middle, text.len() / 2) | at(*last, text.len() - 1)
+        }
+        ([only], ..) => u64::from(*only),
+        _ => return 0,
+    };
+    bytes | (text.len() as u64 + 1) << 56
+}
+
 /// The hash of a line. The usual one is compiled into the loop around it.
 #[inline(always)]
 pub fn hash_line(hash: Single, line: &[u8]) -> u64 {
@@ -624,6 +635,23 @@ mod tests {
         fn reads_bytes(&self) -> bool {
             self.reads_bytes
         }
+    }
+
+    #[test]
+    fn short_texts_are_packed_each_into_a_number_of_its_own() {
+        let mut seen = HashMap::new();
+        for len in 0..10usize {
+            for text in (0..3usize.pow(len as u32)).map(|number| {
+                (0..len).map(|at| b"\0a\xff"[number / 3usize.pow(at as u32) % 3]).collect::<Vec<u8>>()
+            }) {
+                match packed(&text) {
+                    0 => assert!(len > 7),
+                    number => assert_eq!((seen.insert(number, text.clone()), len < 8), (None, true)),
+                }
+            }
+        }
+        assert_eq!(packed(b"abc"), u64::from_le_bytes(*b"abc\0\0\0\0\x04"));
+        assert_eq!(packed(b"abcdefg"), u64::from_le_bytes(*b"abcdefg\x08"));
     }
 
     proptest! {
