@@ -12,7 +12,7 @@
 
 use std::sync::Mutex;
 
-use tamis::blocked::{LINE_BITS, line_of, set_lines};
+use tamis::blocked::{Blocked, LINE_BITS, line_of, set_lines};
 use tamis::bloom::positions;
 use tamis::counting::{self, BLOCK_WORDS, add_to_blocks};
 use tamis::countmin::{add_counters, places};
@@ -35,8 +35,14 @@ const PRIVATE_BYTES: usize = 8 << 20;
 /// Touches gathered before they are made.
 const BATCH: usize = 512;
 
+/// Keys of one group that are put in without gathering touches.
+const MANY: usize = 256;
+
 /// How many touches ahead memory is asked for.
 const AHEAD: usize = 32;
+
+/// Words of a line.
+const LINE_WORDS: usize = (LINE_BITS / 64) as usize;
 
 /// Ranges of a shared arena for this many threads: more than threads, so that locks are mostly
 /// free, and few, so that the gathered touches stay in the cache.
@@ -135,7 +141,7 @@ impl Placing {
     /// Words per line, block or word: what a [`Touch`] counts.
     pub(crate) fn unit(&self) -> usize {
         match self.kind {
-            Kind::Blocked => 8,
+            Kind::Blocked => LINE_WORDS,
             Kind::Counting => BLOCK_WORDS,
             _ => 1,
         }
@@ -163,7 +169,7 @@ impl Placing {
         let place = self.places[key.group as usize];
         let bit = |position: u64| (place.start + (position / 64) as usize, position % 64);
         match (self.kind, self.hash.by_bytes()) {
-            (Kind::Blocked, _) => touch((place.start / 8 + line_of(key.hash, place.size), key.hash)),
+            (Kind::Blocked, _) => touch((place.start / LINE_WORDS + line_of(key.hash, place.size), key.hash)),
             (Kind::Counting, _) => {
                 // Sections are whole blocks, so that each begins at one.
                 touch((place.start / BLOCK_WORDS + line_of(key.hash, place.size), key.hash));
@@ -192,12 +198,19 @@ impl Placing {
         }
     }
 
+    /// Adds keys of one group of a `blocked`, of which there are many: no touches are gathered.
+    fn insert(&self, group: u32, hashes: &[u64], words: &mut [u64]) {
+        let Place { start, size, hashes: count, .. } = self.places[group as usize];
+        let words = &mut words[start..][..size as usize * LINE_WORDS];
+        Blocked::from_words(words, count).expect("as laid out").insert_hashes(hashes);
+    }
+
     /// The same for keys of one group by their hashes alone: what depends on the group is looked up once.
     #[inline(always)]
     fn touch_hashes(&self, group: u32, hashes: &[u64], mut touch: impl FnMut(Touch)) {
         let place = self.places[group as usize];
         if self.kind == Kind::Blocked {
-            let first = place.start / 8;
+            let first = place.start / LINE_WORDS;
             return hashes.iter().for_each(|&hash| touch((first + line_of(hash, place.size), hash)));
         }
         for &hash in hashes {
@@ -284,6 +297,9 @@ impl Take for Private<'_> {
     }
 
     fn take_hashes(&mut self, group: u32, hashes: &[u64]) {
+        if self.placing.kind == Kind::Blocked && hashes.len() >= MANY {
+            return self.placing.insert(group, hashes, &mut self.words);
+        }
         for hashes in hashes.chunks(BATCH) {
             self.placing.touch_hashes(group, hashes, |touch| self.touches.push(touch));
             if self.touches.len() >= BATCH {
