@@ -5,6 +5,7 @@
 //!
 //! Plain data in, plain data out. What asks the files is in `tamis-jobs`.
 
+pub mod alone;
 pub mod arena;
 pub mod aside;
 pub mod batch;

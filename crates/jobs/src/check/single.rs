@@ -1,37 +1,19 @@
 //! Records of which each has a key of its own, in few groups: as most tables have them. They need not be put in order.
 
+use tamis_make::alone;
+
 use super::gather::Record;
 
 /// Records of each group, on average, with which it is worth it to put them together.
 const MANY: usize = 64;
 
-/// Steps in a table for each record: with hashes that are spread evenly there is less than one.
-const STEPS: usize = 8;
-
 /// The first bits of hashes, which are the same in all records of a part.
 const DONE: u32 = 8;
 
-/// Whether no two records have the same hash, as far as a table shows it soon: that they do not is certain.
+/// Whether no two records have the same hash, as far as it shows soon: that they do not is certain.
 pub(super) fn each_is_alone(records: &[Record], table: &mut Vec<u32>) -> bool {
-    let bits = (2 * records.len()).next_power_of_two().ilog2().clamp(1, 31);
-    let last = (1 << bits) - 1;
-    table.clear();
-    table.resize(last + 1, 0);
-    let mut steps = STEPS * records.len();
-    for record in records {
-        // Other bits than those that say where it stands; 0 is no record.
-        let mark = (record.hash as u32).max(1);
-        let mut at = ((record.hash << DONE) >> (64 - bits)) as usize;
-        while table[at] != 0 {
-            if table[at] == mark || steps == 0 {
-                return false;
-            }
-            steps -= 1;
-            at = (at + 1) & last;
-        }
-        table[at] = mark;
-    }
-    true
+    let hashes = records.iter().map(|record| (record.hash << DONE, record.hash as u32));
+    alone::each_is_alone(records.len(), hashes, table)
 }
 
 /// The hashes of each group, one after the other.
@@ -81,30 +63,11 @@ impl ByGroup {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
-        #[test]
-        fn records_are_said_to_be_alone_only_if_they_are(
-            hashes in prop::collection::vec((any::<u64>(), 0..64u32), 0..600),
-            again in prop::option::of(any::<prop::sample::Index>()),
-        ) {
-            // Some share their first bits, or all of them.
-            let mut hashes: Vec<u64> = hashes.iter().map(|(hash, shift)| hash >> shift).collect();
-            if let Some(again) = again && !hashes.is_empty() {
-                hashes.push(hashes[again.index(hashes.len())]);
-            }
-            let records: Vec<Record> =
-                hashes.iter().map(|&hash| Record { hash, group: 0, slot: 0 }).collect();
-            if each_is_alone(&records, &mut Vec::new()) {
-                prop_assert_eq!(hashes.iter().collect::<HashSet<_>>().len(), hashes.len());
-            }
-        }
-
         #[test]
         fn groups_have_their_hashes(groups in prop::collection::vec(0..4u32, 0..2000)) {
             let record = |(hash, &group): (usize, &u32)| Record { hash: hash as u64, group, slot: 0 };
@@ -120,12 +83,5 @@ mod tests {
                 prop_assert_eq!(sorted.each().map(|(_, hashes)| hashes.len()).sum::<usize>(), groups.len());
             }
         }
-    }
-
-    #[test]
-    fn hashes_that_are_spread_evenly_are_seen_to_be_alone() {
-        let spread = |n: u64| tamis::hash::xxh3(&n.to_le_bytes(), 0) >> DONE;
-        let records: Vec<Record> = (0..5000).map(|n| Record { hash: spread(n), group: 0, slot: 0 }).collect();
-        assert!(each_is_alone(&records, &mut Vec::new()));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use tamis_read::Control;
 use tamis_read::error::Result;
 
-use super::once::once;
+use super::once::{are_different, once};
 use super::record::Record;
 use crate::order::in_order;
 use crate::parallel;
@@ -153,7 +153,13 @@ impl<R: Record> Parts<R> {
             let desk = desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut desk = desk.unwrap_or_else(|| Desk { records: Vec::new(), table: Vec::new() });
             let mut heaps = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-            once(heaps.iter().map(|heap| &**heap), &mut desk.records, &mut desk.table, self.bits);
+            let lists = heaps.iter().map(|heap| &**heap);
+            if wanted.is_none() && are_different(lists.clone(), &mut desk.table, self.bits) {
+                let left = lists.map(<[R]>::len).sum();
+                desks.lock().unwrap_or_else(PoisonError::into_inner).push(desk);
+                return Ok(left);
+            }
+            once(lists, &mut desk.records, &mut desk.table, self.bits);
             if let Some(wanted) = wanted {
                 desk.records.retain(|record| wanted(*record));
             }

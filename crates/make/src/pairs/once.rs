@@ -4,9 +4,21 @@
 //! which strangers may choose, no table is searched for long, and a sort that compares does the rest.
 
 use super::record::Record;
+use crate::alone::each_is_alone;
 
 /// Steps in a table for each record: with hashes that are spread evenly there is less than one.
 const STEPS: usize = 8;
+
+/// Whether each record of some lists is there once, as far as it shows soon: if so, nothing need be moved. The first
+/// `done` bits of their hashes are the same in all.
+pub(super) fn are_different<'a, R: Record>(
+    lists: impl Iterator<Item = &'a [R]> + Clone,
+    table: &mut Vec<u32>,
+    done: u32,
+) -> bool {
+    let count = lists.clone().map(<[R]>::len).sum();
+    each_is_alone(count, lists.flatten().map(|record| (record.spread(done), record.spread(0) as u32)), table)
+}
 
 /// The records of some lists, each once, in no order. The first `done` bits of their hashes are the same in all.
 pub(super) fn once<'a, R: Record>(
