@@ -199,11 +199,11 @@ impl Judge {
 
     /// Judges the keys that were taken: all of one part, or of several.
     pub fn settle(&mut self, file: &Mapped) -> Result<()> {
-        let part = std::mem::take(&mut self.part);
+        let mut part = std::mem::take(&mut self.part);
         if part.records.is_empty() {
             return Ok(());
         }
-        self.found.add(&PartJudge::new(&Filters::of_file(file)?, None).judge(part));
+        self.found.add(&PartJudge::new(&Filters::of_file(file)?, None).judge(&mut part));
         Ok(())
     }
 

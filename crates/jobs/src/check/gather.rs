@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
+use tamis::memory::roomy;
 use tamis_make::batch::{KeyBatch, Needs, keyword_hashes, lanes_of};
 use tamis_make::order::{self, Hashed};
 use tamis_make::rows::{Key, Take};
@@ -12,11 +13,7 @@ use tamis_make::rows::{Key, Take};
 /// Keys are cut into this many parts by the highest bits of their hash.
 pub(super) const PARTS: usize = 256;
 
-/// Room for this many keys of each part from the beginning: lists that grow from nothing all at once keep the allocator
-/// busy. Memory that is not used is not touched.
-const ROOM: usize = 1 << 12;
-
-/// Keys that are cut into parts together: they stay in a near cache meanwhile, and each part takes many at a time.
+/// Keys that are cut into parts together: they stay in a near cache meanwhile.
 const LOG: usize = 1 << 15;
 
 /// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
@@ -113,9 +110,9 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct Gather {
     parts: Vec<Part>,
-    /// Keys of which nothing is kept beside their hash, before they are cut into parts; and room to do that.
+    /// Keys of which nothing is kept beside their hash, before they are cut into parts; and those that were.
     log: Vec<Record>,
-    room: Vec<Record>,
+    heaps: Vec<Heaps>,
     beside: Beside,
     /// 32-bit numbers held in memory.
     held: usize,
@@ -128,40 +125,32 @@ pub(super) struct Gather {
 impl Gather {
     /// Holds at most this many keys in memory; fewer, where more is kept beside them.
     pub fn new(beside: Beside, most: usize) -> Self {
-        let room = || Part { records: Vec::with_capacity(ROOM.min(most)), ..Part::default() };
-        let parts = (0..PARTS).map(|_| room()).collect();
-        let (log, room) = (Vec::new(), Vec::new());
-        Gather { parts, log, room, beside, held: 0, most: 4 * most, disk: None, failed: None }
+        let parts = (0..PARTS).map(|_| Part::default()).collect();
+        let (log, heaps) = (Vec::new(), Vec::new());
+        Gather { parts, log, heaps, beside, held: 0, most: 4 * most, disk: None, failed: None }
     }
 
-    /// Gives the keys of the log to their parts.
+    /// Cuts the keys of the log into parts.
     #[cold]
     fn cut(&mut self) {
-        let part = |record: &Record| (record.hash >> 56) as usize;
-        let mut ends = [0; PARTS];
-        self.log.iter().for_each(|record| ends[part(record)] += 1);
-        let mut before = 0;
-        for end in &mut ends {
-            // Until its records are there, the end of a part is its beginning.
-            before += std::mem::replace(end, before);
+        if !self.log.is_empty() {
+            self.heaps.push(Heaps::of(&self.log));
+            self.log.clear();
         }
-        self.room.resize(self.log.len(), Record { hash: 0, group: 0, slot: 0 });
-        for record in &self.log {
-            let end = &mut ends[part(record)];
-            self.room[*end] = *record;
-            *end += 1;
+    }
+
+    /// Gives all keys that were cut into parts to these.
+    fn settle(&mut self) {
+        self.cut();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            part.extend(number, &self.heaps);
         }
-        self.log.clear();
-        let mut begin = 0;
-        for (part, end) in self.parts.iter_mut().zip(ends) {
-            part.records.extend_from_slice(&self.room[begin..end]);
-            begin = end;
-        }
+        self.heaps.clear();
     }
 
     #[cold]
     fn spill(&mut self) {
-        self.cut();
+        self.settle();
         let spilled = self.try_spill();
         if let Err(error) = spilled {
             self.failed.get_or_insert(error);
@@ -198,7 +187,7 @@ impl Gather {
 
     /// What is held in memory of each part, its keys each once; nothing is held afterwards.
     pub fn drain(&mut self) -> Vec<(usize, Part)> {
-        self.cut();
+        self.settle();
         self.held = 0;
         let parts = self.parts.iter_mut().map(std::mem::take).enumerate();
         let mut parts: Vec<(usize, Part)> = parts.filter(|(_, part)| !part.records.is_empty()).collect();
@@ -206,10 +195,10 @@ impl Gather {
         parts
     }
 
-    /// The parts.
-    pub fn finish(mut self) -> io::Result<Vec<Part>> {
+    /// The parts, and the heaps with more of them.
+    pub fn finish(mut self) -> io::Result<(Vec<Part>, Vec<Heaps>)> {
         self.cut();
-        self.failed.map_or(Ok(self.parts), Err)
+        self.failed.map_or(Ok((self.parts, self.heaps)), Err)
     }
 }
 
@@ -241,7 +230,48 @@ impl Take for Gather {
     }
 }
 
+/// Some keys of all parts, those of each part in a heap.
+#[derive(Debug)]
+pub(super) struct Heaps {
+    records: Vec<Record>,
+    /// Where the heap of each part ends.
+    ends: [u32; PARTS],
+}
+
+impl Heaps {
+    /// Puts records into heaps.
+    fn of(records: &[Record]) -> Heaps {
+        let part = |record: &Record| (record.hash >> 56) as usize;
+        let mut ends = [0; PARTS];
+        records.iter().for_each(|record| ends[part(record)] += 1);
+        let mut before = 0;
+        for end in &mut ends {
+            // Until its records are there, the end of a heap is its beginning.
+            before += std::mem::replace(end, before);
+        }
+        let mut heaps = roomy(records.len());
+        heaps.resize(records.len(), Record { hash: 0, group: 0, slot: 0 });
+        for record in records {
+            let end = &mut ends[part(record)];
+            heaps[*end as usize] = *record;
+            *end += 1;
+        }
+        Heaps { records: heaps, ends }
+    }
+
+    fn part(&self, number: usize) -> &[Record] {
+        let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.records[begin as usize..self.ends[number] as usize]
+    }
+}
+
 impl Part {
+    /// Adds what heaps have of this part.
+    pub fn extend(&mut self, number: usize, heaps: &[Heaps]) {
+        self.records.reserve(heaps.iter().map(|heaps| heaps.part(number).len()).sum());
+        heaps.iter().for_each(|heaps| self.records.extend_from_slice(heaps.part(number)));
+    }
+
     /// Puts keys of this part into a batch.
     pub fn load(&self, records: &[Record], beside: Beside, keys: &mut KeyBatch) {
         keys.clear();
@@ -268,7 +298,8 @@ impl Part {
         self.records.dedup_by_key(|record| (record.hash, record.group));
     }
 
-    fn clear(&mut self) {
+    /// Forgets what is in memory, but keeps the room.
+    pub fn clear(&mut self) {
         self.records.clear();
         self.lanes.clear();
     }
@@ -299,7 +330,7 @@ impl Part {
             drop(file);
             self.read(&bytes, run.records, beside, Some)?;
         }
-        if self.records.is_empty() {
+        if self.records.is_empty() && !other.records.is_empty() {
             (self.records, self.lanes) = (other.records, other.lanes);
             return Ok(());
         }

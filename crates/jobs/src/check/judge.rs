@@ -108,7 +108,7 @@ impl<'f> PartJudge<'f> {
 
     /// What the keys of a part show. Numbers of groups: those of the filters first, then `outside`, the
     /// number of the filters, for keys of none; then groups without a filter.
-    pub fn judge(&mut self, mut part: Part) -> Found {
+    pub fn judge(&mut self, part: &mut Part) -> Found {
         let outside = self.first.len() as u32;
         let mut found = Found { filters: vec![Hits::default(); self.first.len()], ..Found::default() };
         if self.pair.is_none() && self.beside.0 == Needs::Hash && self.judge_single(&part.records, &mut found)

@@ -16,7 +16,7 @@ use tamis_read::{Control, Explained, Sources};
 
 use super::adversary::{KnownKeys, attack};
 use super::findings::conclude_pair;
-use super::gather::{Beside, Gather, PARTS, Part};
+use super::gather::{Beside, Gather, Heaps, PARTS, Part};
 use super::judge::{Found, PartJudge};
 use super::{Findings, Job, Report};
 use crate::ask::Filters;
@@ -223,25 +223,32 @@ fn judge(
     control: &Control,
 ) -> Result<(Found, KnownKeys)> {
     let disk = |source: io::Error| Error::Io { path: std::env::temp_dir(), source };
-    let mut parts: Vec<Vec<Part>> = Vec::new();
+    let (mut parts, mut heaps): (Vec<Vec<Part>>, Vec<Heaps>) = Default::default();
     parts.resize_with(PARTS, Vec::new);
     for gather in gathered {
-        let of_thread = gather.finish().map_err(disk)?;
+        let (of_thread, more) = gather.finish().map_err(disk)?;
         of_thread.into_iter().zip(&mut parts).for_each(|(part, parts)| parts.push(part));
+        heaps.extend(more);
     }
     let parts: Vec<Mutex<Vec<Part>>> = parts.into_iter().map(Mutex::new).collect();
     control.begin(PARTS as u64);
-    let found = parallel::each(job.threads, PARTS, |part| {
+    // The memory of threads serves part after part.
+    let desks: Mutex<Vec<(PartJudge<'_>, Part)>> = Mutex::default();
+    let found = parallel::each(job.threads, PARTS, |number| {
         control.check()?;
-        let mut all = Part::default();
-        for part in std::mem::take(&mut *parts[part].lock().expect("no holder panics")) {
+        let desk = desks.lock().expect("no holder panics").pop();
+        let (mut judge, mut all) = desk.unwrap_or_else(|| (PartJudge::new(filters, pair), Part::default()));
+        for part in std::mem::take(&mut *parts[number].lock().expect("no holder panics")) {
             all.absorb(part, beside).map_err(disk)?;
         }
+        all.extend(number, &heaps);
         let known = match job.adversary {
             0 => KnownKeys::default(),
             _ => KnownKeys::of(&all, beside, filters.len()),
         };
-        let found = PartJudge::new(filters, pair).judge(all);
+        let found = judge.judge(&mut all);
+        all.clear();
+        desks.lock().expect("no holder panics").push((judge, all));
         control.advance(1);
         Ok((found, known))
     })?;
