@@ -108,10 +108,12 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
     #[cfg(target_os = "linux")]
     if bytes >= HUGE {
         use memmap2::Advice;
-        let huge = bytes / HUGE * HUGE;
-        // What is left over takes no more than it needs. Ordinary pages work too.
+        // Of what is left over, less than half of one takes no more than it needs. Ordinary pages work too.
+        let huge = (bytes + HUGE / 2) / HUGE * HUGE;
         let _ = map.advise_range(Advice::HugePage, 0, huge);
-        let _ = map.advise_range(Advice::PopulateWrite, huge, bytes - huge);
+        if huge < bytes {
+            let _ = map.advise_range(Advice::PopulateWrite, huge, bytes - huge);
+        }
     }
     Some(map)
 }
@@ -120,35 +122,40 @@ fn mapped(bytes: usize) -> Option<MmapMut> {
 /// with its pages there. Each that comes as it is first written to costs as much as a hundred values.
 #[cfg(feature = "file")]
 pub fn roomy<T>(len: usize) -> Vec<T> {
-    let list: Vec<T> = Vec::with_capacity(len);
+    let bytes = len.saturating_mul(size_of::<T>());
+    // With what an allocator notes before it, this is a mapping of whole huge pages, which Linux lets begin at one; where
+    // less than half of the last would be used, small pages come after the others.
+    let whole = |bytes: usize| bytes.saturating_add(NOTES + HUGE / 2) / HUGE * HUGE - NOTES;
+    let huge = if bytes < HUGE { 0 } else { whole(bytes) };
+    let list: Vec<T> = Vec::with_capacity(len.max(huge / size_of::<T>().max(1)));
     #[cfg(target_os = "linux")]
     {
-        use rustix::mm::{Advice, madvise};
-        let bytes = list.capacity() * size_of::<T>();
+        use rustix::mm::Advice;
+        if huge > 0 {
+            advise(list.as_ptr().cast(), huge, Advice::LinuxHugepage);
+        }
         if bytes >= MAPPED {
-            // Whole pages inside.
-            let start = (list.as_ptr() as usize).next_multiple_of(PAGE);
-            let len = (list.as_ptr() as usize + bytes) / PAGE * PAGE - start;
-            let inside = list.as_ptr().wrapping_byte_add(start - list.as_ptr() as usize).cast_mut().cast();
-            let advise = |advice| {
-                // SAFETY: this changes how memory of the list is provided, and nothing that is in it.
-                let _ = unsafe { madvise(inside, len, advice) }; // it is provided without, too
-            };
-            if bytes >= HUGE {
-                advise(Advice::LinuxHugepage);
-            }
-            advise(Advice::LinuxPopulateWrite);
+            advise(list.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite);
         }
     }
     list
 }
 
-/// A multiple of the pages of all machines.
-#[cfg(all(feature = "file", target_os = "linux"))]
-const PAGE: usize = 64 << 10;
+/// What an allocator may take of a mapping for its own notes: a list that is this much shorter than some huge pages takes
+/// these alone.
+#[cfg(feature = "file")]
+const NOTES: usize = 4 << 10;
 
+/// Says how some bytes will be used: all of the pages that they are on.
 #[cfg(all(feature = "file", target_os = "linux"))]
-const _: () = assert!(MAPPED >= PAGE, "a list from there on has a whole page inside");
+fn advise(first: *const u8, bytes: usize, advice: rustix::mm::Advice) {
+    let page = rustix::param::page_size();
+    let before = first as usize % page;
+    let start = first.wrapping_sub(before).cast_mut().cast();
+    // SAFETY: this changes how memory is provided, and nothing that is in it: also where some of the first or of the last
+    // page belongs to others. Memory is provided without it, too.
+    let _ = unsafe { rustix::mm::madvise(start, (before + bytes).next_multiple_of(page), advice) };
+}
 
 impl Default for Words {
     fn default() -> Self {
@@ -222,6 +229,27 @@ mod tests {
             }
             assert_eq!(words.clone(), words);
         }
+    }
+
+    #[cfg(feature = "file")]
+    #[test]
+    fn lists_have_room_for_what_was_asked_and_not_for_much_more() {
+        fn room<T>(len: usize) {
+            let (asked, room) = (len * size_of::<T>(), roomy::<T>(len).capacity() * size_of::<T>());
+            assert!(room >= asked && room <= asked + HUGE / 2, "{room} for {asked}");
+            assert!(asked > HUGE - NOTES || room == asked);
+        }
+        for bytes in
+            [0, 1, 4096, MAPPED - 1, MAPPED, HUGE - NOTES, HUGE - 1, HUGE, HUGE + 1, 3 * HUGE - NOTES]
+        {
+            room::<u8>(bytes);
+            room::<u64>(bytes / 8);
+            room::<[u32; 3]>(bytes / 12);
+            room::<()>(bytes);
+        }
+        let mut list = roomy(HUGE);
+        list.resize(HUGE, 7u8);
+        assert!(list.iter().all(|&byte| byte == 7));
     }
 
     #[test]
