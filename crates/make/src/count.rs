@@ -195,9 +195,9 @@ pub fn distinct_keys(
             keyword_logs.push(log);
         }
     }
-    let Seen { keys, estimated, pairs } = book.close(logs, rows.len())?;
+    let Seen { keys, estimated, pairs } = book.close(logs, rows.len(), Some(&rows))?;
     let keywords = match &of_keywords {
-        Some(book) => Some(book.close(keyword_logs, rows.len())?),
+        Some(book) => Some(book.close(keyword_logs, rows.len(), None)?),
         None => None,
     };
     let order = in_order(grouped, numbering, &rows);

@@ -92,7 +92,7 @@ pub(crate) fn insert_distinct(
     let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let logs = sinks.into_iter().map(|sink| sink.take.0).collect();
-    let Seen { keys, pairs, .. } = book.close(logs, params.groups.len())?;
+    let Seen { keys, pairs, .. } = book.close(logs, params.groups.len(), None)?;
     let pairs = pairs.ok_or(Refusal::Estimated)?;
     let arena = put_pairs(&pairs, &params, words, threads, control)?;
     let beside = vec![Beside::empty(params.common.kind); params.groups.len()];

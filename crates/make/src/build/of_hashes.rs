@@ -115,5 +115,5 @@ fn seen(job: &Job, hashes: &[u64], groups: usize, control: &Control) -> Result<S
         }
         Ok(log)
     })?;
-    book.close(logs, groups)
+    book.close(logs, groups, None)
 }

@@ -232,8 +232,9 @@ impl<'c> Book<'c> {
         writer.finish()
     }
 
-    /// What all threads saw of groups with numbers below `groups`.
-    pub(crate) fn close(&self, logs: Vec<Log<'_>>, groups: usize) -> Result<Seen> {
+    /// What all threads saw of groups with numbers below `groups`; and how often they saw a key of each, where that was
+    /// counted.
+    pub(crate) fn close(&self, logs: Vec<Log<'_>>, groups: usize, times: Option<&[u64]>) -> Result<Seen> {
         let (mut hashes, mut pairs) = (Vec::new(), Vec::new());
         for log in logs {
             match (log.failed, log.held) {
@@ -243,8 +244,8 @@ impl<'c> Book<'c> {
             }
         }
         match &self.shelves {
-            Shelves::Hashes(shelf) => self.seen(&mut lock(shelf), hashes, groups, Lists::Hashes),
-            Shelves::Pairs(shelf) => self.seen(&mut lock(shelf), pairs, groups, Lists::Pairs),
+            Shelves::Hashes(shelf) => self.seen(&mut lock(shelf), hashes, (groups, times), Lists::Hashes),
+            Shelves::Pairs(shelf) => self.seen(&mut lock(shelf), pairs, (groups, times), Lists::Pairs),
         }
     }
 
@@ -253,7 +254,7 @@ impl<'c> Book<'c> {
         &self,
         shelf: &mut Shelf<R>,
         lists: Vec<Vec<R>>,
-        groups: usize,
+        (groups, times): (usize, Option<&[u64]>),
         whole: fn(Kept<R>) -> Lists,
     ) -> Result<Seen> {
         let mut parts = shelf.parts.take();
@@ -269,7 +270,12 @@ impl<'c> Book<'c> {
         if !kept.runs.is_empty() {
             kept.write_parts(self.control)?;
         }
-        let (keys, estimated) = self.sizes(&kept, groups)?;
+        // Where none was dropped, each was seen once.
+        let records = kept.parts.records() as u64;
+        let (keys, estimated) = match times.filter(|times| times.iter().sum::<u64>() == records) {
+            Some(times) if kept.runs.is_empty() && records <= self.limit as u64 => (times.to_vec(), false),
+            _ => self.sizes(&kept, groups)?,
+        };
         Ok(Seen { keys, estimated, pairs: (!estimated).then(|| Pairs::new(whole(kept))) })
     }
 

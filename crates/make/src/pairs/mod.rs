@@ -36,8 +36,9 @@ use self::record::{Pair, Record};
 use crate::distinct::{Counts, Distinct};
 use crate::order::Hashed;
 
-/// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages.
-pub(crate) const LOG: usize = 1 << 19;
+/// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages. With what comes
+/// when it is nearly full, it is no more than some of these.
+pub(crate) const LOG: usize = (1 << 19) - (1 << 13);
 
 /// Records of a part, about, where all of the memory is used: they fit in a cache.
 const PART: usize = 1 << 14;

@@ -14,8 +14,9 @@ fn seen(keys: &[(u32, u64)], grouped: Grouped, limit: usize, memory: u64, thread
     for (i, &(group, hash)) in keys.iter().enumerate() {
         logs[i % threads].see(group, hash);
     }
-    let groups = keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0);
-    book.close(logs, groups).unwrap()
+    let mut times = vec![0; keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0)];
+    keys.iter().for_each(|(group, _)| times[*group as usize] += 1);
+    book.close(logs, times.len(), Some(&times)).unwrap()
 }
 
 /// The same as another counter has it, which holds all in memory.
@@ -125,7 +126,7 @@ fn runs_that_are_many_are_merged_and_open_files_stay_few() {
     (0..most * 100).for_each(|i| log.see(0, hash(i % (most * 50))));
     let runs = lock(shelf).runs.len();
     assert!((2..=MOST_RUNS).contains(&runs), "{runs}");
-    assert_eq!(book.close(vec![log], 1).unwrap().keys, [most * 50]);
+    assert_eq!(book.close(vec![log], 1, None).unwrap().keys, [most * 50]);
 }
 
 /// Two threads that each see half of the keys know together that there are too many, and nothing goes to disk.
