@@ -4,7 +4,7 @@
 //! clock is looked at in between. Bits are set in two ways, of which the faster counts: as hashes come, or put in order
 //! of the places in the filter first, some millions at a time.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Instant;
@@ -104,9 +104,12 @@ pub fn time(input: &Path, keys: u64, output: &Path) -> io::Result<Parts> {
     clock.note(&mut parts.partitioned);
     assert!(filter.words() == other.filter.words(), "both ways set the same bits");
     let mut clock = Clock(Instant::now());
-    let mut file = File::create(output)?;
+    // As a build does: the file of the last round is there until the new one takes its place.
+    let draft = output.with_added_extension("new");
+    let mut file = File::create(&draft)?;
     file.write_all(bytemuck::cast_slice(filter.words()))?;
     file.sync_all()?;
+    fs::rename(&draft, output)?;
     clock.note(&mut parts.write);
     Ok(parts)
 }
