@@ -1,14 +1,15 @@
 //! Keys in memory, byte for byte, until there is no room for more.
 //!
 //! The keys stand one after the other, each behind its length; a table of words tells where. A word has some bits of
-//! the key's hash, too, so that hardly any other key is looked at. Places of many keys are asked for before the first is
+//! the key's hash, too, so that hardly any other key is looked at. The words of a line of memory are looked at together,
+//! without a choice between them that could only be guessed. Places of many keys are asked for before the first is
 //! looked at: where memory is larger than the caches, most of the time would be spent on waiting for it.
 
 use std::collections::HashSet;
 use std::mem::replace;
 
 use tamis::hash::Scheme;
-use tamis::memory::{Words, prefetch};
+use tamis::memory::{Vectored, Words, prefetch, vectored};
 
 /// The bits of a word that say where a key stands, and above them those of its hash.
 const PLACE: u32 = 40;
@@ -25,11 +26,14 @@ const MARK: u32 = 64 - PLACE;
 /// bits, or of the next.
 const WIDE: usize = LEAST * 2 * NEAR;
 
-/// Slots of a line of memory, which comes as a whole: all of them are looked at before any of the next.
+/// Slots of a line of memory, which comes as a whole: all of them are looked at before any of the next. They are taken
+/// from the first one on.
 const LINE: usize = 8;
 
 /// Slots that are looked at for a key.
 const NEAR: usize = 8 * LINE;
+
+type Line = [u64; LINE];
 
 /// Keys whose slots are asked for at a time.
 pub(super) const AHEAD: usize = 64;
@@ -69,6 +73,7 @@ pub(super) enum Added {
 }
 
 /// What is found where a key is looked for.
+#[derive(PartialEq)]
 enum Found {
     /// The key.
     Here,
@@ -76,6 +81,27 @@ enum Found {
     Free(usize),
     /// Neither.
     Crowded,
+}
+
+/// What shows of a line of slots.
+struct Seen {
+    /// Those with a mark: a bit for each.
+    alike: u64,
+    /// How many are taken.
+    taken: usize,
+}
+
+impl Seen {
+    #[inline(always)]
+    fn of(line: &Line, mark: u64) -> Seen {
+        let (mut alike, mut taken) = (0, 0);
+        for (slot, bit) in line.iter().zip([1, 2, 4, 8, 16, 32, 64, 128u64]) {
+            alike |= if slot >> PLACE == mark { bit } else { 0 };
+            taken |= if *slot == 0 { 0 } else { bit };
+        }
+        // A free slot looks like one with the mark 0.
+        Seen { alike: alike & taken, taken: taken.count_ones() as usize }
+    }
 }
 
 impl Known {
@@ -110,33 +136,42 @@ impl Known {
         key: impl Fn(usize) -> &'k [u8],
         new: &mut Vec<bool>,
     ) -> tamis::Result<()> {
-        for start in (0..hashes.len()).step_by(AHEAD) {
-            let hashes = &hashes[start..hashes.len().min(start + AHEAD)];
-            self.ask_for(hashes);
-            for (row, &hash) in hashes.iter().enumerate() {
-                match self.add(hash, key(start + row))? {
-                    Added::NoRoom => return Ok(()),
-                    added => new.push(added == Added::Now),
-                }
-            }
-        }
-        Ok(())
+        vectored(AddAll { known: self, hashes, key, new })
     }
 
-    /// Asks for the memory in which these keys will be looked for.
-    pub(super) fn ask_for(&self, hashes: &[u64]) {
+    /// Tells of each key, in their order, whether it is there.
+    pub(super) fn have_all<'k>(
+        &self,
+        hashes: &[u64],
+        key: impl Fn(usize) -> &'k [u8],
+        found: impl FnMut(usize, bool),
+    ) {
+        vectored(HaveAll { known: self, hashes, key, found });
+    }
+
+    /// Asks for the slots in which these keys will be looked for.
+    #[inline(always)]
+    fn ask_for_slots(&self, hashes: &[u64]) {
+        hashes.iter().for_each(|&hash| prefetch(&self.slots, self.first_slot(hash)));
+    }
+
+    /// Asks for what will be looked at then: the text to which these keys will be compared, or more slots.
+    #[inline(always)]
+    fn ask_for_more(&self, hashes: &[u64]) {
         for &hash in hashes {
-            prefetch(&self.slots, self.first_slot(hash));
-        }
-        for &hash in hashes {
-            let slot = self.slots[self.first_slot(hash)];
-            if slot >> PLACE == mark(hash) {
-                prefetch(&self.text, place(slot));
+            let first = self.first_slot(hash) / LINE;
+            let line = &self.lines()[first];
+            let Seen { alike, taken } = Seen::of(line, mark(hash));
+            if alike != 0 {
+                prefetch(&self.text, place(line[alike.trailing_zeros() as usize]));
+            } else if taken == LINE {
+                prefetch(self.lines(), first + 1);
             }
         }
     }
 
     /// Adds a key of this hash.
+    #[inline(always)]
     fn add(&mut self, hash: u64, key: &[u8]) -> tamis::Result<Added> {
         let mut free = match self.find(hash, key) {
             Found::Here => return Ok(Added::Before),
@@ -159,39 +194,52 @@ impl Known {
 
     /// Whether the key of this hash is there.
     pub(super) fn has(&self, hash: u64, key: &[u8]) -> bool {
-        matches!(self.find(hash, key), Found::Here)
+        self.find(hash, key) == Found::Here
     }
 
     /// Looks for the key of this hash.
+    #[inline(always)]
     fn find(&self, hash: u64, key: &[u8]) -> Found {
-        for at in self.slots_of(hash) {
-            let slot = self.slots[at];
-            if slot == 0 {
-                return Found::Free(at);
+        for at in self.lines_of(hash) {
+            let line = &self.lines()[at];
+            let Seen { mut alike, taken } = Seen::of(line, mark(hash));
+            while alike != 0 {
+                if self.key(place(line[alike.trailing_zeros() as usize])).0 == key {
+                    return Found::Here;
+                }
+                alike &= alike - 1;
             }
-            if slot >> PLACE == mark(hash) && self.key(place(slot)).0 == key {
-                return Found::Here;
+            if taken < LINE {
+                return Found::Free(at * LINE + taken);
             }
         }
         if self.crowded.contains(key) { Found::Here } else { Found::Crowded }
     }
 
     /// The first free slot for a key of this hash.
+    #[inline(always)]
     fn free(&self, hash: u64) -> Option<usize> {
-        self.slots_of(hash).find(|&at| self.slots[at] == 0)
+        self.lines_of(hash).find_map(|at| {
+            let taken = self.lines()[at].iter().filter(|slot| **slot != 0).count();
+            (taken < LINE).then_some(at * LINE + taken)
+        })
     }
 
-    /// The slot where a key of this hash is looked for first.
+    fn lines(&self) -> &[Line] {
+        self.slots.as_chunks().0
+    }
+
+    /// The slot of the first bits of this hash: a key of it is looked for in its line first.
+    #[inline(always)]
     fn first_slot(&self, hash: u64) -> usize {
         (hash >> (64 - self.slots.len().trailing_zeros())) as usize
     }
 
-    /// The slots where it can be: from the first one on through its line, then those of the next lines.
-    fn slots_of(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
-        let (first, last) = (self.first_slot(hash), self.slots.len() - 1);
-        (0..NEAR).map(move |step| {
-            (((first - first % LINE) + (step - step % LINE)) & last) | ((first + step) % LINE)
-        })
+    /// The lines where it can be.
+    #[inline(always)]
+    fn lines_of(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let (first, last) = (self.first_slot(hash) / LINE, self.slots.len() / LINE - 1);
+        (0..NEAR / LINE).map(move |step| (first + step) & last)
     }
 
     /// The key at a place of the text, and the place behind it.
@@ -207,6 +255,7 @@ impl Known {
     }
 
     /// Makes room for a key of this length; false where there is none.
+    #[inline(always)]
     fn make_room(&mut self, length: usize) -> tamis::Result<bool> {
         let more = 2 * length + PER_CROWDED; // if it is crowded
         if self.bytes() + more > self.memory || (self.text.len() + more) as u64 >= 1 << PLACE {
@@ -215,6 +264,12 @@ impl Known {
         if self.taken < self.slots.len() / 4 * 3 {
             return Ok(true);
         }
+        self.grow(more)
+    }
+
+    /// Makes a larger table, beside which there are so many bytes more; false where there is no room for it.
+    #[cold]
+    fn grow(&mut self, more: usize) -> tamis::Result<bool> {
         let (now, next) = (self.slots.len(), self.slots.len() * 2);
         let with_next = self.bytes() + next * size_of::<u64>() + more;
         let marks_tell = (WIDE..LEAST << MARK).contains(&now) && self.crowded.is_empty();
@@ -303,6 +358,79 @@ impl Known {
             }
         }
     }
+}
+
+/// Adds keys, as [`Known::add_all`] does.
+struct AddAll<'a, F> {
+    known: &'a mut Known,
+    hashes: &'a [u64],
+    key: F,
+    new: &'a mut Vec<bool>,
+}
+
+impl<'k, F: Fn(usize) -> &'k [u8]> Vectored for AddAll<'_, F> {
+    type Output = tamis::Result<()>;
+
+    #[inline(always)]
+    fn run(self) -> tamis::Result<()> {
+        let AddAll { known, hashes, key, new } = self;
+        let mut row = 0;
+        for hashes in ahead(hashes) {
+            known.ask_for_slots(hashes.next);
+            known.ask_for_more(hashes.now);
+            for &hash in hashes.now {
+                match known.add(hash, key(row))? {
+                    Added::NoRoom => return Ok(()),
+                    added => new.push(added == Added::Now),
+                }
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks for keys, as [`Known::have_all`] does.
+struct HaveAll<'a, F, G> {
+    known: &'a Known,
+    hashes: &'a [u64],
+    key: F,
+    found: G,
+}
+
+impl<'k, F: Fn(usize) -> &'k [u8], G: FnMut(usize, bool)> Vectored for HaveAll<'_, F, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let HaveAll { known, hashes, key, mut found } = self;
+        let mut row = 0;
+        for hashes in ahead(hashes) {
+            known.ask_for_slots(hashes.next);
+            known.ask_for_more(hashes.now);
+            for &hash in hashes.now {
+                found(row, known.find(hash, key(row)) == Found::Here);
+                row += 1;
+            }
+        }
+    }
+}
+
+/// Some of the keys, and those that follow them.
+struct Keys<'h> {
+    now: &'h [u64],
+    next: &'h [u64],
+}
+
+/// Some keys after others; first come those that none are before.
+fn ahead(hashes: &[u64]) -> impl Iterator<Item = Keys<'_>> {
+    let mut next = hashes.chunks(AHEAD);
+    let mut now: &[u64] = &[];
+    std::iter::from_fn(move || {
+        let some = Keys { now, next: next.next().unwrap_or(&[]) };
+        now = some.next;
+        (!some.now.is_empty() || !some.next.is_empty()).then_some(some)
+    })
 }
 
 /// The bits of a hash that a slot has.

@@ -234,14 +234,12 @@ impl<'a> Looking<'a> {
             self.pause = self.pause.saturating_sub(hashes.len());
             return hashes.iter().enumerate().for_each(|(row, &hash)| unknown.push(row, hash, key(row)));
         };
-        known.ask_for(hashes);
         let before = unknown.rows.len();
-        for (row, &hash) in hashes.iter().enumerate() {
-            let key = key(row);
-            if !known.has(hash, key) {
-                unknown.push(row, hash, key);
+        known.have_all(hashes, &key, |row, found| {
+            if !found {
+                unknown.push(row, hashes[row], key(row));
             }
-        }
+        });
         self.looked += hashes.len();
         self.found += hashes.len() - (unknown.rows.len() - before);
         if self.looked >= TRIAL {
