@@ -23,14 +23,14 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tamis::hash::HashKey;
 use tamis::key::SuffixList;
 
 pub use crate::arch::say_when_out_of_memory;
 use crate::given::Given;
 pub use crate::itself::Host;
-use crate::verbs::Verb;
+use crate::verbs::{NoVerb, Verb};
 
 /// Learn a set once, in little memory; then sieve tables and streams of any size through it, and
 /// prove how well it does.
@@ -46,13 +46,13 @@ Examples:
   tamis test ratings.tamis ratings.tsv --report report.html
 
 Exit codes: 0 done, 1 the job failed or a check did not hold, 2 wrong usage.")]
-struct Cli {
+struct Cli<V: Subcommand = Verb> {
     #[command(flatten)]
     output: show::Output,
     #[command(flatten)]
     given: Given,
     #[command(subcommand)]
-    verb: Verb,
+    verb: V,
 }
 
 /// Lets a negative number be the value of an option, of which the option can say what is wrong; it
@@ -68,7 +68,12 @@ fn taking_negative_numbers(command: Command) -> Command {
 
 /// The command line as a value, from which pages and completions are made.
 pub fn command() -> Command {
-    Cli::command()
+    <Cli>::command()
+}
+
+/// The verbs alone that are among these words: to make the arguments of all known takes longer than many a job.
+fn brief(words: &[OsString]) -> Command {
+    verbs::among(words).fold(Cli::<NoVerb>::command(), Command::subcommand)
 }
 
 /// Runs the command with these arguments, the first of which is the name of the program, and gives its
@@ -99,7 +104,7 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     interrupt::listen();
     let checked = cli.verb.check_files(&cli.given.paths());
     let outcome = checked.and_then(|()| match cli.verb {
-        Verb::Completions(completions) => completions.run(&mut Cli::command()),
+        Verb::Completions(completions) => completions.run(&mut command()),
         verb => verb.run(&cli.output),
     });
     if outcome.is_ok() {
@@ -112,12 +117,16 @@ fn outcome(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn parsed(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<(Cli, Option<SuffixList>, Option<HashKey>), clap::Error> {
-    let mut command = taking_negative_numbers(Cli::command());
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let wrong = |command: &mut Command, why| command.error(ErrorKind::ValueValidation, why);
-    let list = given::read_list(&arguments).map_err(|why| wrong(&mut command, why))?;
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    let key = cli.given.read_key().map_err(|why| wrong(&mut command, why))?;
+    let whole = || taking_negative_numbers(command());
+    let wrong = |why| whole().error(ErrorKind::ValueValidation, why);
+    let list = given::read_list(&arguments).map_err(wrong)?;
+    let understood = |mut command: Command| {
+        let matches = command.try_get_matches_from_mut(&arguments)?;
+        <Cli>::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    };
+    // What is wrong, or asked for as help, is said by the whole.
+    let cli = understood(taking_negative_numbers(brief(&arguments))).or_else(|_| understood(whole()))?;
+    let key = cli.given.read_key().map_err(wrong)?;
     Ok((cli, list, key))
 }

@@ -27,8 +27,6 @@ impl Voice for Flags {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -41,7 +39,7 @@ mod tests {
     /// A message that advises an option which is not there helps nobody.
     #[test]
     fn every_option_that_messages_name_is_an_argument_of_some_verb() {
-        let command = crate::Cli::command();
+        let command = crate::command();
         let of_verbs = command.get_subcommands().flat_map(clap::Command::get_arguments);
         let arguments: Vec<_> = of_verbs.chain(command.get_arguments()).collect();
         for option in tamis_make::opt::ALL.iter().chain(&tamis_stream::opt::OWN) {

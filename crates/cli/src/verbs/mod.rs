@@ -31,12 +31,12 @@ mod understood;
 mod verify;
 mod windows;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Command, Subcommand};
 use tamis::params::Name;
 use tamis_make::files::{self, Mapped};
 use tamis_make::{groups, pipe, place};
@@ -47,35 +47,57 @@ use crate::foreign::Also;
 use crate::interrupt::Manner;
 use crate::show::{Output, usage, wrong};
 
-/// What tamis can do.
-#[derive(Debug, Subcommand)]
-pub enum Verb {
-    Demo(demo::Demo),
-    Generate(generate::Generate),
-    Explain(explain::Explain),
-    Plan(plan::Plan),
-    Build(build::Build),
-    Add(add::Add),
-    Remove(remove::Remove),
-    RemoveGroup(remove_group::RemoveGroup),
-    Merge(merge::Merge),
-    Test(test::Test),
-    Query(query::Query),
-    Locate(locate::Locate),
-    Search(search::Search),
-    Top(top::Top),
-    InnerProduct(inner_product::InnerProduct),
-    Filter(filter::Filter),
-    Dedup(dedup::Dedup),
+/// Verbs by their names.
+macro_rules! verbs {
+    ($($name:literal $verb:ident($arguments:ty),)*) => {
+        /// What tamis can do.
+        #[derive(Debug, Subcommand)]
+        pub enum Verb {
+            $(#[command(name = $name)] $verb($arguments),)*
+        }
+
+        /// Each verb, and what makes its arguments known.
+        const EACH: &[(&str, fn(Command) -> Command)] = &[$(($name, <$arguments as Args>::augment_args)),*];
+    };
+}
+
+verbs! {
+    "demo" Demo(demo::Demo),
+    "generate" Generate(generate::Generate),
+    "explain" Explain(explain::Explain),
+    "plan" Plan(plan::Plan),
+    "build" Build(build::Build),
+    "add" Add(add::Add),
+    "remove" Remove(remove::Remove),
+    "remove-group" RemoveGroup(remove_group::RemoveGroup),
+    "merge" Merge(merge::Merge),
+    "test" Test(test::Test),
+    "query" Query(query::Query),
+    "locate" Locate(locate::Locate),
+    "search" Search(search::Search),
+    "top" Top(top::Top),
+    "inner-product" InnerProduct(inner_product::InnerProduct),
+    "filter" Filter(filter::Filter),
+    "dedup" Dedup(dedup::Dedup),
     // By far the largest.
-    Stream(Box<stream::Stream>),
-    Inspect(inspect::Inspect),
-    Compare(compare::Compare),
-    Convert(convert::Convert),
-    Verify(verify::Verify),
-    Parquet(parquet::Parquet),
-    Reproduce(reproduce::Reproduce),
-    Completions(completions::Completions),
+    "stream" Stream(Box<stream::Stream>),
+    "inspect" Inspect(inspect::Inspect),
+    "compare" Compare(compare::Compare),
+    "convert" Convert(convert::Convert),
+    "verify" Verify(verify::Verify),
+    "parquet" Parquet(parquet::Parquet),
+    "reproduce" Reproduce(reproduce::Reproduce),
+    "completions" Completions(completions::Completions),
+}
+
+/// In place of [`Verb`], none.
+#[derive(Debug, Subcommand)]
+pub enum NoVerb {}
+
+/// The verbs whose names are among these words.
+pub fn among(words: &[OsString]) -> impl Iterator<Item = Command> {
+    let named = EACH.iter().filter(|(name, _)| words.iter().any(|word| word == name));
+    named.map(|(name, with_arguments)| with_arguments(Command::new(*name)))
 }
 
 /// The files that the arguments of a verb name, where no job compares them: jobs know the tables that they
