@@ -14,7 +14,10 @@ use tamis_make::rows::{Key, Take};
 pub(super) const PARTS: usize = 256;
 
 /// Keys that are cut into parts together: they stay in a near cache meanwhile.
-const LOG: usize = 1 << 15;
+const LOG: usize = (1 << 15) - (1 << 5);
+
+/// Logs for which there is room at once, but for the first: it is two huge pages, with some bytes for the allocator.
+const LOGS: usize = 8;
 
 /// What filters need of a key, as it is kept beside its hash: 32-bit numbers, in memory and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,10 +136,16 @@ impl Gather {
     /// Cuts the keys of the log into parts.
     #[cold]
     fn cut(&mut self) {
-        if !self.log.is_empty() {
-            self.heaps.push(Heaps::of(&self.log));
-            self.log.clear();
+        if self.log.is_empty() {
+            return;
         }
+        let heaps = match self.heaps.pop_if(|heaps| heaps.has_room(self.log.len())) {
+            Some(heaps) => heaps,
+            None if self.heaps.is_empty() => Heaps::new(self.log.len()),
+            None => Heaps::new(LOGS * LOG),
+        };
+        self.heaps.push(heaps.with(&self.log));
+        self.log.clear();
     }
 
     /// Gives all keys that were cut into parts to these.
@@ -150,12 +159,13 @@ impl Gather {
 
     #[cold]
     fn spill(&mut self) {
-        self.settle();
+        self.cut();
         let spilled = self.try_spill();
         if let Err(error) = spilled {
             self.failed.get_or_insert(error);
             self.parts.iter_mut().for_each(Part::clear);
         }
+        self.heaps.clear();
         self.held = 0;
     }
 
@@ -167,11 +177,21 @@ impl Gather {
         let mut file = disk.lock().expect("no holder panics");
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut out = BufWriter::with_capacity(1 << 20, &mut *file);
-        for part in &mut self.parts {
+        // What is in heaps needs room for one part at a time.
+        let mut room = Vec::new();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            let in_heaps = part.records.is_empty();
+            if in_heaps {
+                part.records = std::mem::take(&mut room);
+                part.extend(number, &self.heaps);
+            }
             part.dedup();
             let records = part.records.len() as u64;
             let bytes = part.write(&mut out, self.beside)?;
             part.clear();
+            if in_heaps {
+                room = std::mem::take(&mut part.records);
+            }
             if records > 0 {
                 part.runs.push(Run { file: Arc::clone(&disk), offset, records, bytes });
             }
@@ -230,46 +250,61 @@ impl Take for Gather {
     }
 }
 
-/// Some keys of all parts, those of each part in a heap.
+/// Keys of all parts, some at a time, and of these those of each part in a heap.
 #[derive(Debug)]
 pub(super) struct Heaps {
     records: Vec<Record>,
-    /// Where the heap of each part ends.
-    ends: [u32; PARTS],
+    /// Where the heaps of the parts end, of some keys and of the next.
+    ends: Vec<[u32; PARTS]>,
 }
 
 impl Heaps {
-    /// Puts records into heaps.
-    fn of(records: &[Record]) -> Heaps {
+    /// Room for this many keys.
+    fn new(room: usize) -> Heaps {
+        Heaps { records: roomy(room), ends: Vec::new() }
+    }
+
+    fn has_room(&self, keys: usize) -> bool {
+        self.records.capacity() - self.records.len() >= keys
+    }
+
+    /// Puts some more keys into heaps.
+    fn with(mut self, records: &[Record]) -> Heaps {
         let part = |record: &Record| (record.hash >> 56) as usize;
         let mut ends = [0; PARTS];
         records.iter().for_each(|record| ends[part(record)] += 1);
-        let mut before = 0;
+        let mut before = self.records.len() as u32;
         for end in &mut ends {
             // Until its records are there, the end of a heap is its beginning.
             before += std::mem::replace(end, before);
         }
-        let mut heaps = roomy(records.len());
-        heaps.resize(records.len(), Record { hash: 0, group: 0, slot: 0 });
+        self.records.resize(before as usize, Record { hash: 0, group: 0, slot: 0 });
         for record in records {
             let end = &mut ends[part(record)];
-            heaps[*end as usize] = *record;
+            self.records[*end as usize] = *record;
             *end += 1;
         }
-        Heaps { records: heaps, ends }
+        self.ends.push(ends);
+        self
     }
 
-    fn part(&self, number: usize) -> &[Record] {
-        let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.records[begin as usize..self.ends[number] as usize]
+    /// The heaps of a part.
+    fn of_part(&self, number: usize) -> impl Iterator<Item = &[Record]> + Clone {
+        let mut before = 0;
+        self.ends.iter().map(move |ends| {
+            let begin = number.checked_sub(1).map_or(before, |last| ends[last]);
+            before = ends[PARTS - 1];
+            &self.records[begin as usize..ends[number] as usize]
+        })
     }
 }
 
 impl Part {
     /// Adds what heaps have of this part.
     pub fn extend(&mut self, number: usize, heaps: &[Heaps]) {
-        self.records.reserve(heaps.iter().map(|heaps| heaps.part(number).len()).sum());
-        heaps.iter().for_each(|heaps| self.records.extend_from_slice(heaps.part(number)));
+        let heaps = heaps.iter().flat_map(|heaps| heaps.of_part(number));
+        self.records.reserve(heaps.clone().map(<[Record]>::len).sum());
+        heaps.for_each(|heap| self.records.extend_from_slice(heap));
     }
 
     /// Puts keys of this part into a batch.
