@@ -7,6 +7,7 @@ use tamis_read::error::Result;
 use tamis_read::{Control, Sources};
 
 use crate::aside::Aside;
+use crate::build::OfHashes;
 use crate::distinct::Hll;
 use crate::numbering::Numbering;
 use crate::pairs::{Book, Grouped, Log, Pairs, Seen};
@@ -25,7 +26,7 @@ pub struct Counted {
     pub(crate) rows: Vec<u64>,
     /// Whether keys were estimated.
     pub(crate) estimated: bool,
-    /// All different keys, where they were not.
+    /// All keys, where none was given up; those that are estimated may be there more than once.
     pub(crate) pairs: Option<Pairs>,
     /// Of records their keywords, too.
     pub(crate) keywords: Option<Keywords>,
@@ -66,6 +67,17 @@ impl Counted {
             }
         }
         Ok(self)
+    }
+
+    /// The same, where sketches of this kind can be made of its keys.
+    pub(crate) fn that_makes(self, kind: Option<OfHashes>) -> Option<Counted> {
+        let repeats = self.estimated;
+        let can = match kind {
+            Some(OfHashes::Bits(_)) => true, // a bit that is set stays so
+            Some(OfHashes::Counting) => !repeats,
+            None => false,
+        };
+        Some(self).filter(|counted| can && counted.pairs.is_some())
     }
 
     /// Whether some number was estimated.
@@ -133,6 +145,8 @@ pub struct Means {
     pub memory: u64,
     /// Threads.
     pub threads: usize,
+    /// Keys are wanted afterwards, also those that are estimated: to make them of the rows once more is dear.
+    pub wanted: bool,
 }
 
 /// Sees the keys of one thread.
@@ -171,9 +185,9 @@ pub fn distinct_keys(
     means: Means,
     control: &Control,
 ) -> Result<Counted> {
-    let Means { limit, memory, threads } = means;
+    let Means { limit, memory, threads, wanted } = means;
     let grouped = Grouped::of(rules.recipe);
-    let book = |memory| Book::new(grouped, limit, memory, threads, control);
+    let book = |memory| Book::new(grouped, limit, memory, threads, control).and_wanted(wanted);
     let (book, of_keywords) = match rules.count_keywords {
         true => (book(memory / 2), Some(book(memory / 2))),
         false => (book(memory), None),

@@ -100,7 +100,7 @@ pub(crate) fn with_new(
     control: &Control,
 ) -> Result<New> {
     let rules = KeyRules { count_keywords: params.common.kind == Kind::Layered, ..rules };
-    let means = Means { limit: EXACT, memory: count::MEMORY, threads };
+    let means = Means { limit: EXACT, memory: count::MEMORY, threads, wanted: false };
     let mut counted = count::distinct_keys(sources, rules, means, control)?;
     let is_new = |(name, _): &(Name, u64)| params.find(&name.0).is_none();
     let new: Vec<(Name, u64)> = counted.planned().into_iter().filter(is_new).collect();

@@ -135,7 +135,7 @@ fn report(job: &Job, built: Built) -> Result<Report> {
 pub fn plan(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Params> {
     let sources = Sources::of_table(table, &job.recipe.columns())?;
     let aside = Aside::open(&job.bad_rows, [], [] as [&Path; 0])?;
-    let (params, _) = build::plan_rows(job, job.rules(aside.as_ref()), &sources, control)?;
+    let (params, _) = build::plan_rows(job, job.rules(aside.as_ref()), &sources, false, control)?;
     aside::finish(aside)?;
     Ok(params)
 }

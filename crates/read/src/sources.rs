@@ -190,6 +190,16 @@ impl Sources {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
     }
 
+    /// Whether reading rows once more takes much longer than reading as many bytes: where they are packed, or lie
+    /// elsewhere.
+    pub fn are_dear(&self) -> bool {
+        let is_dear = |input: &Input| {
+            let packed = input.compression.is_some() || matches!(input.rows, Rows::Parquet(..));
+            packed || input.origin.object().is_some()
+        };
+        self.inputs.iter().any(is_dear)
+    }
+
     /// Whether any input is a stream, which may come slowly and never end.
     pub fn are_streams(&self) -> bool {
         self.inputs.iter().any(|input| !input.origin.is_file())

@@ -2,7 +2,8 @@
 
 #[cfg(target_os = "linux")]
 use std::{
-    fs,
+    fs::{self, File},
+    io::{BufWriter, Write},
     process::{Command, Stdio},
     time::Duration,
 };
@@ -113,6 +114,30 @@ fn the_file_does_not_depend_on_the_memory() {
             folder.ok(&format!("{build} a.tamis --memory 2MB"));
             folder.ok(&format!("{build} b.tamis"));
             assert!(folder.read("a.tamis") == folder.read("b.tamis"), "{kind} {group}");
+        }
+    }
+}
+
+/// Where so many keys are estimated, their hashes wait on disk if rows are packed; others are read once more.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "slow: reads 24 million lines in many ways"]
+fn the_file_of_packed_rows_is_that_of_plain_ones_also_where_keys_are_estimated() {
+    let folder = Folder::new();
+    let mut out = BufWriter::new(File::create(folder.path("t.csv")).unwrap());
+    writeln!(out, "k,g").unwrap();
+    (0..24_000_000).for_each(|i| writeln!(out, "{i},{}", (i % 7) * (i % 3)).unwrap());
+    out.into_inner().unwrap();
+    let packed = Command::new("gzip").args(["-1", "--keep"]).arg(folder.path("t.csv")).status().unwrap();
+    assert!(packed.success());
+    for way in ["", "--kind bloom --threads 1", "--group g", "--kind counting --distinct --fpr 0.1"] {
+        let build = |rows: &str, file: &str, memory: &str| {
+            folder.ok(&format!("build {rows} --key k {way} --memory {memory} -q -o {file}"));
+            folder.read(file)
+        };
+        let plain = build("t.csv", "a.tamis", "200MB");
+        for memory in ["20MB", "200MB", "1GB"] {
+            assert!(build("t.csv.gz", "b.tamis", memory) == plain, "{way} {memory}");
         }
     }
 }

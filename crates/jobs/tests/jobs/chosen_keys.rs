@@ -40,7 +40,7 @@ fn rows(lines: &[u8]) -> Rows {
 /// How many keys are planned for, on one machine and spread over three; or what both say.
 fn planned(job: &Job, lines: &[u8]) -> Result<u64, String> {
     let control = Control::default();
-    let means = Means { limit: LIMIT, memory: MEMORY, threads: 2 };
+    let means = Means { limit: LIMIT, memory: MEMORY, threads: 2, wanted: false };
     let rules = KeyRules {
         recipe: &job.recipe,
         hash: Scheme::DEFAULT,

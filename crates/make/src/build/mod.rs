@@ -37,7 +37,7 @@ pub(crate) use self::of_hashes::make_of_hashes;
 pub use self::refusal::Refusal;
 pub use self::refusal::{refuse_distinct, refuse_exact, refuse_heavy, refuse_small_share};
 pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches, Static};
-pub(crate) use self::sketches::{Need, Putting};
+pub(crate) use self::sketches::{Need, OfHashes, Putting};
 pub(crate) use self::static_filters::static_filters;
 use crate::aside::{self, Aside};
 use crate::count::{self, Counted, KeyRules, Means};
@@ -295,7 +295,7 @@ pub(crate) fn make(
     let mut rules = job.rules(aside);
     let putting = job.sketches.putting();
     if putting == Putting::Static {
-        let counted = count_keys(job, rules, sources, control)?;
+        let counted = count_keys(job, rules, sources, false, control)?;
         phase("count", begun);
         let building = Instant::now();
         let built = static_filters(job, counted, control)?;
@@ -316,7 +316,7 @@ pub(crate) fn make(
     let building = Instant::now();
     let estimating = counted.as_ref().is_some_and(Counted::estimating);
     let lone_keywords = counted.as_ref().is_some_and(Counted::lone_keywords);
-    let counted = counted.filter(|counted| counted.pairs.is_some());
+    let counted = counted.and_then(|counted| counted.that_makes(job.sketches.of_hashes()));
     let mut built = match (job.sketches.of_hashes(), counted) {
         (Some(kind), Some(counted)) => from_pairs(params, kind, counted, job.threads, control)?,
         _ if putting == Putting::Distinct => {
@@ -349,14 +349,21 @@ fn first_pass(
     let begun = Instant::now();
     sources.keep(); // a second pass may be needed
     let names_only = matches!(job.sketches.need(), Need::Names(_));
-    let (params, counted) = plan_rows(job, rules, sources, control)?;
+    let (params, counted) = plan_rows(job, rules, sources, sources.are_dear(), control)?;
     phase(if names_only { "groups" } else { "count" }, begun);
     Ok((params, counted))
 }
 
-/// The distinct keys of all groups.
-fn count_keys(job: &Job, rules: KeyRules<'_>, sources: &Sources, control: &Control) -> Result<Counted> {
-    let means = Means { limit: job.exactly(), memory: job.memory, threads: job.threads };
+/// The distinct keys of all groups, which may be wanted afterwards.
+fn count_keys(
+    job: &Job,
+    rules: KeyRules<'_>,
+    sources: &Sources,
+    wanted: bool,
+    control: &Control,
+) -> Result<Counted> {
+    let wanted = wanted && matches!(job.sketches.of_hashes(), Some(OfHashes::Bits(_)));
+    let means = Means { limit: job.exactly(), memory: job.memory, threads: job.threads, wanted };
     count::distinct_keys(sources, rules, means, control)
 }
 
@@ -376,17 +383,18 @@ pub fn plan(job: &Job, control: &Control) -> Result<Planned> {
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let aside = Aside::open(&job.bad_rows, [], inputs.iter().map(|input| &input.path))?;
-    let (params, counted) = plan_rows(job, job.rules(aside.as_ref()), &sources, control)?;
+    let (params, counted) = plan_rows(job, job.rules(aside.as_ref()), &sources, false, control)?;
     aside::finish(aside)?;
     Ok(Planned { params, counted, inputs })
 }
 
-/// The same for rows that are open: counts the keys of all groups, or finds the groups, as far as the
-/// parameters depend on them.
+/// The same for rows that are open: counts the keys of all groups, which may be wanted afterwards, or finds the
+/// groups, as far as the parameters depend on them.
 pub(crate) fn plan_rows(
     job: &Job,
     rules: KeyRules<'_>,
     sources: &Sources,
+    wanted: bool,
     control: &Control,
 ) -> Result<(Params, Option<Counted>)> {
     match job.sketches.need() {
@@ -396,7 +404,7 @@ pub(crate) fn plan_rows(
             Ok((each.parameters(job.common(), names)?, None))
         }
         Need::Keys(_) | Need::Slots(_) => {
-            let mut counted = count_keys(job, rules, sources, control)?;
+            let mut counted = count_keys(job, rules, sources, wanted, control)?;
             Ok((of_counted(job, &mut counted)?, Some(counted)))
         }
     }

@@ -65,7 +65,7 @@ pub(crate) fn make_of_hashes(job: &Job, keys: Hashed, control: &Control) -> Resu
         }
     };
     let estimated = counted.as_ref().is_some_and(Counted::estimating);
-    let counted = counted.filter(|counted| counted.pairs.is_some());
+    let counted = counted.and_then(|counted| counted.that_makes(job.sketches.of_hashes()));
     let built = match (job.sketches.of_hashes(), counted) {
         (Some(kind), Some(counted)) => from_pairs(params, kind, counted, job.threads, control)?,
         _ => {

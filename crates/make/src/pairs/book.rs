@@ -14,6 +14,7 @@ use super::kept::Kept;
 use super::ranges::Ranges;
 use super::record::{Pair, Record};
 use super::runs::{Run, RunWriter};
+use super::spool::Spooling;
 use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for};
 use crate::distinct::SMALL;
 use crate::parallel;
@@ -41,6 +42,7 @@ pub(crate) struct Book<'c> {
     /// Whether there are surely more keys than are counted exactly.
     estimating: AtomicBool,
     estimators: Estimators,
+    spooling: Spooling,
     control: &'c Control,
 }
 
@@ -86,8 +88,14 @@ impl<'c> Book<'c> {
             shelves,
             estimating: AtomicBool::new(false),
             estimators: Estimators::new(memory / 8),
+            spooling: Spooling::new(false),
             control,
         }
+    }
+
+    /// Where keys are estimated, they are wanted all the same, if possible.
+    pub(crate) fn and_wanted(self, wanted: bool) -> Self {
+        Book { spooling: Spooling::new(wanted), ..self }
     }
 
     /// A log for one thread.
@@ -105,6 +113,7 @@ impl<'c> Book<'c> {
         let mut estimating = self.estimating.load(Relaxed);
         if estimating {
             *known = self.estimators.known();
+            self.spool(list, known);
             list.retain(|record| self.is_kept(*record, known));
         }
         let block = Block::new(list, bits_of::<R>(self.memory, self.threads));
@@ -115,13 +124,20 @@ impl<'c> Book<'c> {
             let most = most_of::<R>(self.memory, self.threads);
             if shelf.full < most && !shelf.parts.repeats() {
                 shelf.full = most; // there is room, and little to drop
-                return Ok(estimating);
+                return Ok(estimating && !self.spooling.is_on());
             }
             self.settle(&mut shelf)?;
             estimating = self.estimating.load(Relaxed);
             *known = self.estimators.known();
         }
-        Ok(estimating)
+        // What goes to estimators alone need not be logged.
+        Ok(estimating && !self.spooling.is_on())
+    }
+
+    /// Puts those of some records aside that [go to estimators](Self::is_kept).
+    fn spool<R: Record>(&self, records: &[R], known: &Known) {
+        let given_up = records.iter().copied().filter(|record| known.of(record.group()).is_some());
+        self.spooling.write(given_up, &self.folder);
     }
 
     /// Whether a record stays: those of groups with an estimator go there.
@@ -168,6 +184,10 @@ impl<'c> Book<'c> {
         })?;
         let mut known = self.estimators.known();
         self.make_estimators(&lock(&sizes), &mut known);
+        shelf.parts.each(self.threads, self.control, &|records| {
+            self.spool(records, &known);
+            Ok(())
+        })?;
         shelf.parts.settle(self.threads, self.control, Some(&|record| self.is_kept(record, &known)))
     }
 
@@ -225,6 +245,7 @@ impl<'c> Book<'c> {
         let mut writer = RunWriter::new(&self.folder)?;
         let mut left: Vec<R> = Vec::new();
         ranges.in_order(self.control, &mut |records: &[R]| {
+            self.spool(records, &known);
             left.clear();
             left.extend(records.iter().filter(|record| self.is_kept(**record, &known)));
             writer.push(&left)
@@ -276,7 +297,8 @@ impl<'c> Book<'c> {
             Some(times) if kept.runs.is_empty() && records <= self.limit as u64 => (times.to_vec(), false),
             _ => self.sizes(&kept, groups)?,
         };
-        Ok(Seen { keys, estimated, pairs: (!estimated).then(|| Pairs::new(whole(kept))) })
+        let pairs = self.spooling.finish().map(|spool| Pairs::new(whole(kept)).with(spool));
+        Ok(Seen { keys, estimated, pairs })
     }
 
     /// The keys to plan for, by group, and whether they are estimated.

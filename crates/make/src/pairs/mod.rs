@@ -22,6 +22,7 @@ mod once;
 mod ranges;
 mod record;
 mod runs;
+mod spool;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use self::block::{Block, Parts};
 pub(crate) use self::book::{Book, Log};
 use self::kept::Kept;
 use self::record::{Pair, Record};
+use self::spool::Spool;
 use crate::distinct::{Counts, Distinct};
 use crate::order::Hashed;
 
@@ -87,7 +89,7 @@ pub(crate) struct Seen {
     pub keys: Vec<u64>,
     /// Whether they are estimated.
     pub estimated: bool,
-    /// All of them, where they are not.
+    /// All of them, where none was given up; if they are estimated, some may be there more than once.
     pub pairs: Option<Pairs>,
 }
 
@@ -101,6 +103,8 @@ enum Lists {
 #[derive(Debug)]
 pub(crate) struct Pairs {
     lists: Lists,
+    /// More of them, which may repeat each other.
+    spool: Spool,
     /// The groups by their numbers, where they are others.
     groups: Option<Vec<u32>>,
 }
@@ -129,7 +133,11 @@ impl Batch<'_> {
 
 impl Pairs {
     fn new(lists: Lists) -> Pairs {
-        Pairs { lists, groups: None }
+        Pairs { lists, spool: Spool::default(), groups: None }
+    }
+
+    fn with(self, spool: Spool) -> Pairs {
+        Pairs { spool, ..self }
     }
 
     /// The different ones of some hashes, and how many they are. There is one thread, and they take no more than a
@@ -198,14 +206,20 @@ impl Pairs {
         work: &(dyn Fn(Batch<'_>) -> Result<()> + Sync),
     ) -> Result<()> {
         match &self.lists {
-            Lists::Hashes(kept) => kept.each(threads, control, &|hashes| work(self.batch(hashes))),
+            Lists::Hashes(kept) => {
+                let work = |hashes: &[u64]| work(self.batch(hashes));
+                kept.each(threads, control, &work)?;
+                self.spool.each(threads, control, &work)
+            }
             Lists::Pairs(kept) => {
-                kept.each(threads, control, &|pairs| work(Batch::Pairs(pairs, self.groups.as_deref())))
+                let work = |pairs: &[Pair]| work(Batch::Pairs(pairs, self.groups.as_deref()));
+                kept.each(threads, control, &work)?;
+                self.spool.each(threads, control, &work)
             }
         }
     }
 
-    /// Gives all keys in the order of their hashes.
+    /// Gives all keys in the order of their hashes; they are not estimated.
     pub(crate) fn in_order(&self, control: &Control, work: &mut dyn FnMut(Batch<'_>)) -> Result<()> {
         match &self.lists {
             Lists::Hashes(kept) => kept.in_order(control, &mut |hashes| {

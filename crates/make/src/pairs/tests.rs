@@ -1,15 +1,29 @@
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use tamis::hash::xxh3;
 
 use super::book::{MOST_RUNS, Shelves, lock, most_of};
+use super::spool::Spooling;
 use super::*;
 
 /// What is seen of these keys by threads that take them in turns.
 fn seen(keys: &[(u32, u64)], grouped: Grouped, limit: usize, memory: u64, threads: usize) -> Seen {
+    seen_wanted(false, keys, grouped, limit, memory, threads)
+}
+
+/// The same, where the keys may be wanted afterwards.
+fn seen_wanted(
+    wanted: bool,
+    keys: &[(u32, u64)],
+    grouped: Grouped,
+    limit: usize,
+    memory: u64,
+    threads: usize,
+) -> Seen {
     let control = Control::default();
-    let book = Book::new(grouped, limit, memory, threads, &control);
+    let book = Book::new(grouped, limit, memory, threads, &control).and_wanted(wanted);
     let mut logs: Vec<Log<'_>> = (0..threads).map(|_| book.log()).collect();
     for (i, &(group, hash)) in keys.iter().enumerate() {
         logs[i % threads].see(group, hash);
@@ -34,6 +48,17 @@ fn all(pairs: &Pairs) -> Vec<(u32, u64)> {
         .in_order(&Control::default(), &mut |batch| batch.each(|group, hash| found.push((group, hash))))
         .unwrap();
     found
+}
+
+/// All of them, on some threads.
+fn each(pairs: &Pairs, threads: usize) -> BTreeSet<(u64, u32)> {
+    let found = Mutex::new(BTreeSet::new());
+    let take = |batch: Batch<'_>| {
+        batch.each(|group, hash| _ = lock(&found).insert((hash, group)));
+        Ok(())
+    };
+    pairs.each(threads, &Control::default(), &take).unwrap();
+    found.into_inner().unwrap()
 }
 
 fn hash(key: u64) -> u64 {
@@ -71,13 +96,18 @@ proptest! {
         let keys: Vec<(u32, u64)> = (0..rows).map(row).collect();
         let grouped = if one_group { Grouped::No } else { Grouped::Yes };
         let (planned, estimated) = expected(&keys, limit);
-        for memory in [0, 1_500_000, 200_000_000] {
-            let seen = seen(&keys, grouped, limit, memory, threads);
+        let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
+        let ways = [0, 1_500_000, 200_000_000].map(|memory| [(memory, false), (memory, true)]);
+        for (memory, wanted) in ways.into_iter().flatten() {
+            let seen = seen_wanted(wanted, &keys, grouped, limit, memory, threads);
             prop_assert_eq!(&seen.keys, &planned);
             prop_assert_eq!(seen.estimated, estimated);
-            prop_assert_eq!(seen.pairs.is_some(), !estimated);
-            if let Some(mut pairs) = seen.pairs {
-                let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
+            prop_assert!(seen.pairs.is_some() || (estimated && !wanted));
+            if let Some(pairs) = &seen.pairs {
+                prop_assert!(each(pairs, threads) == model, "all, though some may come again");
+            }
+            if let Some(mut pairs) = seen.pairs.filter(|_| !estimated) {
+                let model = model.clone();
                 let model: Vec<(u32, u64)> = model.into_iter().map(|(hash, group)| (group, hash)).collect();
                 prop_assert!(all(&pairs) == model);
                 pairs.spill(&Control::default()).unwrap();
@@ -141,6 +171,21 @@ fn more_keys_than_are_counted_exactly_are_known_from_all_threads() {
     assert!(logs.iter().all(|log| log.estimating));
     let Shelves::Hashes(shelf) = &book.shelves else { panic!("hashes alone") };
     assert!(lock(shelf).runs.is_empty() && lock(shelf).parts.records() == 0);
+}
+
+/// Where the disk takes nothing, keys are counted all the same, and made of the rows once more.
+#[test]
+fn keys_that_cannot_be_put_aside_are_given_up() {
+    let nowhere = std::path::Path::new("/nowhere/at/all");
+    let spooling = Spooling::new(true);
+    assert!(spooling.is_on());
+    spooling.write([1u64, 2].into_iter(), nowhere);
+    assert!(!spooling.is_on());
+    spooling.write([3u64].into_iter(), &std::env::temp_dir());
+    assert!(spooling.finish().is_none());
+    let unwanted = Spooling::new(false);
+    unwanted.write(std::iter::empty::<u64>(), nowhere);
+    assert!(unwanted.finish().is_some(), "nothing was given up");
 }
 
 /// Keys of one hash after the other, and hashes that meet in one place of a table: neither takes long.
