@@ -15,7 +15,7 @@ use super::ranges::Ranges;
 use super::record::{Pair, Record};
 use super::runs::{Run, RunWriter};
 use super::spool::Spooling;
-use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for};
+use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for, spool};
 use crate::distinct::SMALL;
 use crate::parallel;
 
@@ -95,7 +95,7 @@ impl<'c> Book<'c> {
 
     /// Where keys are estimated, they are wanted all the same, if possible.
     pub(crate) fn and_wanted(self, wanted: bool) -> Self {
-        Book { spooling: Spooling::new(wanted), ..self }
+        Book { spooling: Spooling::new(wanted && !spool::is_memory(&self.folder)), ..self }
     }
 
     /// A log for one thread.

@@ -20,6 +20,21 @@ const MOST: u64 = 8 << 30;
 /// Records that are read together.
 const PIECE: usize = 1 << 18;
 
+/// Whether what is put into this folder takes memory, and no disk.
+pub(super) fn is_memory(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == TMPFS);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        false
+    }
+}
+
+/// What Linux calls a file system in memory.
+#[cfg(target_os = "linux")]
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+
 /// A file without a name, for as many records as were written to it.
 #[derive(Debug, Default)]
 pub(super) struct Spool {
