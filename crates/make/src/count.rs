@@ -187,10 +187,10 @@ pub fn distinct_keys(
 ) -> Result<Counted> {
     let Means { limit, memory, threads, wanted } = means;
     let grouped = Grouped::of(rules.recipe);
-    let book = |memory| Book::new(grouped, limit, memory, threads, control).and_wanted(wanted);
+    let book = |memory| Book::new(grouped, limit, memory, threads, control);
     let (book, of_keywords) = match rules.count_keywords {
         true => (book(memory / 2), Some(book(memory / 2))),
-        false => (book(memory), None),
+        false => (book(memory).and_wanted(wanted), None),
     };
     let numbering = Numbering::default();
     let sink = |_| {

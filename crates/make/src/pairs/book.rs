@@ -88,14 +88,15 @@ impl<'c> Book<'c> {
             shelves,
             estimating: AtomicBool::new(false),
             estimators: Estimators::new(memory / 8),
-            spooling: Spooling::new(false),
+            spooling: Spooling::new(0),
             control,
         }
     }
 
     /// Where keys are estimated, they are wanted all the same, if possible.
     pub(crate) fn and_wanted(self, wanted: bool) -> Self {
-        Book { spooling: Spooling::new(wanted && !spool::is_memory(&self.folder)), ..self }
+        let room = if wanted { spool::room(&self.folder) } else { 0 };
+        Book { spooling: Spooling::new(room), ..self }
     }
 
     /// A log for one thread.

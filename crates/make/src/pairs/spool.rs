@@ -2,7 +2,7 @@
 //! to make them of the rows once more.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -20,14 +20,22 @@ const MOST: u64 = 8 << 30;
 /// Records that are read together.
 const PIECE: usize = 1 << 18;
 
-/// Whether what is put into this folder takes memory, and no disk.
-pub(super) fn is_memory(folder: &Path) -> bool {
+/// Bytes that are written together.
+const WRITTEN: usize = 1 << 18;
+
+/// Bytes that a folder may be asked to hold: not much of what is free there, and none that are memory.
+pub(super) fn room(folder: &Path) -> u64 {
     #[cfg(target_os = "linux")]
-    return rustix::fs::statfs(folder).is_ok_and(|found| found.f_type == TMPFS);
+    return match (rustix::fs::statfs(folder), rustix::fs::statvfs(folder)) {
+        (Ok(kind), Ok(found)) if kind.f_type != TMPFS => {
+            MOST.min(found.f_bavail.saturating_mul(found.f_frsize) / 2)
+        }
+        _ => 0,
+    };
     #[cfg(not(target_os = "linux"))]
     {
         let _ = folder;
-        false
+        MOST
     }
 }
 
@@ -68,54 +76,73 @@ impl Spool {
 /// A spool to which threads write.
 #[derive(Debug)]
 pub(super) struct Spooling {
-    wanted: bool,
-    spool: Mutex<Spool>,
+    /// Bytes that it may have.
+    room: u64,
+    draft: Mutex<Draft>,
     /// Something was given up that is not there.
     lost: AtomicBool,
 }
 
+/// A spool in the making.
+#[derive(Debug, Default)]
+struct Draft {
+    out: Option<BufWriter<File>>,
+    bytes: u64,
+}
+
 impl Spooling {
-    /// Nothing is written where it is not wanted.
-    pub(super) fn new(wanted: bool) -> Spooling {
-        Spooling { wanted, spool: Mutex::default(), lost: AtomicBool::new(false) }
+    /// Nothing is written where there is no room.
+    pub(super) fn new(room: u64) -> Spooling {
+        Spooling { room, draft: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Whether records are written.
     pub(super) fn is_on(&self) -> bool {
-        self.wanted && !self.lost.load(Relaxed)
+        self.room > 0 && !self.lost.load(Relaxed)
     }
 
-    /// Writes records, which are given up. Where that fails, or is not wanted, they are lost.
+    /// Writes records, which are given up. Where that fails, or there is no room, they are lost.
     pub(super) fn write<R: Record>(&self, records: impl Iterator<Item = R>, folder: &Path) {
         let mut records = records.peekable();
-        if records.peek().is_none() || self.lost.load(Relaxed) {
-            return;
-        }
         let mut bytes = Vec::new();
-        if self.wanted {
-            records.for_each(|record| record.encode(&mut bytes));
-        }
-        let mut spool = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.wanted || spool.bytes + bytes.len() as u64 > MOST || spool.push(&bytes, folder).is_none() {
-            self.lost.store(true, Relaxed);
-            *spool = Spool::default(); // gives the room on the disk back
+        while records.peek().is_some() && !self.lost.load(Relaxed) {
+            bytes.clear();
+            if self.room > 0 {
+                records.by_ref().take(WRITTEN / R::BYTES).for_each(|record| record.encode(&mut bytes));
+            }
+            let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = draft.bytes + bytes.len() as u64;
+            if written > self.room || draft.push(&bytes, folder).is_none() {
+                self.lost.store(true, Relaxed);
+                *draft = Draft::default(); // gives the room on the disk back
+            }
         }
     }
 
     /// What was written, if that is all that was given up.
     pub(super) fn finish(&self) -> Option<Spool> {
-        let spool = std::mem::take(&mut *self.spool.lock().unwrap_or_else(PoisonError::into_inner));
-        (!self.lost.load(Relaxed)).then_some(spool)
+        let draft = std::mem::take(&mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.lost.load(Relaxed) {
+            return None;
+        }
+        let file = match draft.out {
+            Some(out) => Some(out.into_inner().ok()?),
+            None => None,
+        };
+        Some(Spool { file, bytes: draft.bytes })
     }
 }
 
-impl Spool {
-    /// Writes some more; none where the disk takes no more.
+impl Draft {
+    /// Writes some more; none where the disk takes no more, or there are none.
     fn push(&mut self, bytes: &[u8], folder: &Path) -> Option<()> {
-        if self.file.is_none() {
-            self.file = Some(temporary(folder).ok()?);
+        if bytes.is_empty() {
+            return None;
         }
-        self.file.as_mut()?.write_all(bytes).ok()?;
+        if self.out.is_none() {
+            self.out = Some(BufWriter::with_capacity(WRITTEN, temporary(folder).ok()?));
+        }
+        self.out.as_mut()?.write_all(bytes).ok()?;
         self.bytes += bytes.len() as u64;
         Some(())
     }

@@ -1,5 +1,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
+use std::thread;
 
 use proptest::prelude::*;
 use tamis::hash::xxh3;
@@ -24,10 +25,16 @@ fn seen_wanted(
 ) -> Seen {
     let control = Control::default();
     let book = Book::new(grouped, limit, memory, threads, &control).and_wanted(wanted);
-    let mut logs: Vec<Log<'_>> = (0..threads).map(|_| book.log()).collect();
-    for (i, &(group, hash)) in keys.iter().enumerate() {
-        logs[i % threads].see(group, hash);
-    }
+    let see = |thread: usize| {
+        let mut log = book.log();
+        let own = keys.iter().skip(thread).step_by(threads);
+        own.for_each(|&(group, hash)| log.see(group, hash));
+        log
+    };
+    let logs = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || see(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
     let mut times = vec![0; keys.iter().map(|(group, _)| *group as usize + 1).max().unwrap_or(0)];
     keys.iter().for_each(|(group, _)| times[*group as usize] += 1);
     book.close(logs, times.len(), Some(&times)).unwrap()
@@ -177,15 +184,21 @@ fn more_keys_than_are_counted_exactly_are_known_from_all_threads() {
 #[test]
 fn keys_that_cannot_be_put_aside_are_given_up() {
     let nowhere = std::path::Path::new("/nowhere/at/all");
-    let spooling = Spooling::new(true);
+    let spooling = Spooling::new(1 << 20);
     assert!(spooling.is_on());
     spooling.write([1u64, 2].into_iter(), nowhere);
     assert!(!spooling.is_on());
     spooling.write([3u64].into_iter(), &std::env::temp_dir());
     assert!(spooling.finish().is_none());
-    let unwanted = Spooling::new(false);
-    unwanted.write(std::iter::empty::<u64>(), nowhere);
-    assert!(unwanted.finish().is_some(), "nothing was given up");
+    let small = Spooling::new(1 << 20);
+    small.write(0..100_000u64, &std::env::temp_dir());
+    assert!(small.is_on());
+    small.write(0..100_000u64, &std::env::temp_dir());
+    assert!(small.finish().is_none(), "there is no room for as many");
+    for unwanted in [Spooling::new(0), Spooling::new(1)] {
+        unwanted.write(std::iter::empty::<u64>(), nowhere);
+        assert!(unwanted.finish().is_some(), "nothing was given up");
+    }
 }
 
 /// Keys of one hash after the other, and hashes that meet in one place of a table: neither takes long.
