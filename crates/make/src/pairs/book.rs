@@ -478,7 +478,9 @@ impl Log<'_> {
 #[inline]
 fn make_room<R: Record>(list: &mut Vec<R>, more: usize, full: usize) {
     if list.capacity() - list.len() < more {
-        let mut larger = roomy((4 * list.len()).min(full) + more);
+        // The last step is a long one: between it and the whole there would be small pages.
+        let next = Some(4 * list.len()).filter(|next| *next < full / 4);
+        let mut larger = roomy(next.unwrap_or(full) + more);
         larger.extend_from_slice(list);
         *list = larger;
     }
