@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-/// Slots for each hash: with so many, most find the first one free.
+/// Slots for each hash: most hashes find the first one that they look at free.
 const SLOTS: usize = 4;
 
 /// Steps in a table for each hash: with hashes that are spread evenly there is less than one.

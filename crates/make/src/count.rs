@@ -71,10 +71,9 @@ impl Counted {
 
     /// The same, where sketches of this kind can be made of its keys.
     pub(crate) fn that_makes(self, kind: Option<OfHashes>) -> Option<Counted> {
-        let repeats = self.estimated;
         let can = match kind {
-            Some(OfHashes::Bits(_)) => true, // a bit that is set stays so
-            Some(OfHashes::Counting) => !repeats,
+            Some(OfHashes::Bits(_)) => true, // keys may come again: a bit that is set stays so
+            Some(OfHashes::Counting) => !self.estimated,
             None => false,
         };
         Some(self).filter(|counted| can && counted.pairs.is_some())

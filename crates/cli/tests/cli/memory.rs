@@ -118,7 +118,7 @@ fn the_file_does_not_depend_on_the_memory() {
     }
 }
 
-/// Where so many keys are estimated, their hashes wait on disk if rows are packed; others are read once more.
+/// Keys that are estimated wait on disk, as hashes, if rows are packed; other rows are read once more.
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "slow: reads 24 million lines in many ways"]

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use tamis_read::Control;
 use tamis_read::error::Result;
 
+use super::Work;
 use super::once::{are_different, once};
 use super::record::Record;
 use crate::order::in_order;
@@ -204,12 +205,7 @@ impl<R: Record> Parts<R> {
     }
 
     /// Gives all records, on this many threads: those of a part one after the other.
-    pub(super) fn each(
-        &self,
-        threads: usize,
-        control: &Control,
-        work: &(dyn Fn(&[R]) -> Result<()> + Sync),
-    ) -> Result<()> {
+    pub(super) fn each(&self, threads: usize, control: &Control, work: &Work<'_, R>) -> Result<()> {
         parallel::each(threads, self.len(), |part| {
             control.check()?;
             let heaps = self.blocks.iter().map(|block| block.part(part));

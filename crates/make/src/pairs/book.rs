@@ -79,16 +79,17 @@ impl<'c> Book<'c> {
             Grouped::No => Shelves::Hashes(Mutex::new(Shelf::new(bytes, limit, threads))),
             Grouped::Yes => Shelves::Pairs(Mutex::new(Shelf::new(bytes, limit, threads))),
         };
+        let folder = std::env::temp_dir();
         Book {
             grouped,
             limit,
             memory: bytes,
             threads,
-            folder: std::env::temp_dir(),
             shelves,
             estimating: AtomicBool::new(false),
             estimators: Estimators::new(memory / 8),
-            spooling: Spooling::new(0),
+            spooling: Spooling::new(&folder, 0),
+            folder,
             control,
         }
     }
@@ -96,7 +97,7 @@ impl<'c> Book<'c> {
     /// Where keys are estimated, they are wanted all the same, if possible.
     pub(crate) fn and_wanted(self, wanted: bool) -> Self {
         let room = if wanted { spool::room(&self.folder) } else { 0 };
-        Book { spooling: Spooling::new(room), ..self }
+        Book { spooling: Spooling::new(&self.folder, room), ..self }
     }
 
     /// A log for one thread.
@@ -138,7 +139,7 @@ impl<'c> Book<'c> {
     /// Puts those of some records aside that [go to estimators](Self::is_kept).
     fn spool<R: Record>(&self, records: &[R], known: &Known) {
         let given_up = records.iter().copied().filter(|record| known.of(record.group()).is_some());
-        self.spooling.write(given_up, &self.folder);
+        self.spooling.write(given_up);
     }
 
     /// Whether a record stays: those of groups with an estimator go there.

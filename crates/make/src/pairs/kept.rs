@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tamis_read::Control;
 use tamis_read::error::Result;
 
+use super::Work;
 use super::block::Parts;
 use super::ranges::Ranges;
 use super::record::Record;
@@ -21,12 +22,7 @@ pub(super) struct Kept<R: Record> {
 
 impl<R: Record> Kept<R> {
     /// Gives all records, on this many threads.
-    pub(super) fn each(
-        &self,
-        threads: usize,
-        control: &Control,
-        work: &(dyn Fn(&[R]) -> Result<()> + Sync),
-    ) -> Result<()> {
+    pub(super) fn each(&self, threads: usize, control: &Control, work: &Work<'_, R>) -> Result<()> {
         match &self.runs[..] {
             [] => self.parts.each(threads, control, work),
             runs => Ranges { runs, folder: &self.folder }.each(threads, control, work),

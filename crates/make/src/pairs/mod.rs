@@ -38,6 +38,9 @@ use self::spool::Spool;
 use crate::distinct::{Counts, Distinct};
 use crate::order::Hashed;
 
+/// What is done with records, some at a time, on any thread.
+type Work<'w, R> = dyn Fn(&[R]) -> Result<()> + Sync + 'w;
+
 /// Records of a log: it fits in the cache that threads share, and its block is large enough for huge pages. With what comes
 /// when it is nearly full, it is no more than some of these.
 pub(crate) const LOG: usize = (1 << 19) - (1 << 13);

@@ -5,6 +5,7 @@ use std::path::Path;
 use tamis_read::Control;
 use tamis_read::error::Result;
 
+use super::Work;
 use super::record::Record;
 use super::runs::Run;
 use crate::exact::full_disk;
@@ -31,7 +32,7 @@ impl Ranges<'_> {
         &self,
         threads: usize,
         control: &Control,
-        work: &(dyn Fn(&[R]) -> Result<()> + Sync),
+        work: &Work<'_, R>,
     ) -> Result<()> {
         let bits = self.bits();
         parallel::each(threads, 1 << bits, |range| {

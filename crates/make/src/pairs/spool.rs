@@ -3,15 +3,16 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use tamis_read::Control;
-use tamis_read::error::{Error, Result};
+use tamis_read::error::Result;
 
+use super::Work;
 use super::record::Record;
-use crate::exact::{read_exact_at, temporary};
+use crate::exact::{full_disk, read_exact_at, temporary};
 use crate::parallel;
 
 /// Bytes that are kept at most: with more, rows are read once more.
@@ -48,6 +49,7 @@ const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 pub(super) struct Spool {
     file: Option<File>,
     bytes: u64,
+    folder: PathBuf,
 }
 
 impl Spool {
@@ -56,7 +58,7 @@ impl Spool {
         &self,
         threads: usize,
         control: &Control,
-        work: &(dyn Fn(&[R]) -> Result<()> + Sync),
+        work: &Work<'_, R>,
     ) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let piece = (PIECE * R::BYTES) as u64;
@@ -64,8 +66,7 @@ impl Spool {
             control.check()?;
             let from = number as u64 * piece;
             let mut bytes = vec![0; (self.bytes - from).min(piece) as usize];
-            let disk = |source| Error::Io { path: std::env::temp_dir(), source };
-            read_exact_at(file, &mut bytes, from).map_err(disk)?;
+            read_exact_at(file, &mut bytes, from).map_err(full_disk(&self.folder))?;
             let records: Vec<R> = bytes.chunks_exact(R::BYTES).map(R::decode).collect();
             work(&records)
         })?;
@@ -76,6 +77,7 @@ impl Spool {
 /// A spool to which threads write.
 #[derive(Debug)]
 pub(super) struct Spooling {
+    folder: PathBuf,
     /// Bytes that it may have.
     room: u64,
     draft: Mutex<Draft>,
@@ -91,9 +93,9 @@ struct Draft {
 }
 
 impl Spooling {
-    /// Nothing is written where there is no room.
-    pub(super) fn new(room: u64) -> Spooling {
-        Spooling { room, draft: Mutex::default(), lost: AtomicBool::new(false) }
+    /// A file in this folder. Nothing is written where there is no room.
+    pub(super) fn new(folder: &Path, room: u64) -> Spooling {
+        Spooling { folder: folder.to_owned(), room, draft: Mutex::default(), lost: AtomicBool::new(false) }
     }
 
     /// Whether records are written.
@@ -102,7 +104,7 @@ impl Spooling {
     }
 
     /// Writes records, which are given up. Where that fails, or there is no room, they are lost.
-    pub(super) fn write<R: Record>(&self, records: impl Iterator<Item = R>, folder: &Path) {
+    pub(super) fn write<R: Record>(&self, records: impl Iterator<Item = R>) {
         let mut records = records.peekable();
         let mut bytes = Vec::new();
         while records.peek().is_some() && !self.lost.load(Relaxed) {
@@ -112,7 +114,7 @@ impl Spooling {
             }
             let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
             let written = draft.bytes + bytes.len() as u64;
-            if written > self.room || draft.push(&bytes, folder).is_none() {
+            if written > self.room || draft.push(&bytes, &self.folder).is_none() {
                 self.lost.store(true, Relaxed);
                 *draft = Draft::default(); // gives the room on the disk back
             }
@@ -129,7 +131,7 @@ impl Spooling {
             Some(out) => Some(out.into_inner().ok()?),
             None => None,
         };
-        Some(Spool { file, bytes: draft.bytes })
+        Some(Spool { file, bytes: draft.bytes, folder: self.folder.clone() })
     }
 }
 

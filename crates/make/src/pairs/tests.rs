@@ -1,4 +1,5 @@
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
@@ -183,20 +184,21 @@ fn more_keys_than_are_counted_exactly_are_known_from_all_threads() {
 /// Where the disk takes nothing, keys are counted all the same, and made of the rows once more.
 #[test]
 fn keys_that_cannot_be_put_aside_are_given_up() {
-    let nowhere = std::path::Path::new("/nowhere/at/all");
-    let spooling = Spooling::new(1 << 20);
+    let (somewhere, nowhere) = (&std::env::temp_dir(), Path::new("/nowhere/at/all"));
+    let spooling = Spooling::new(nowhere, 1 << 20);
     assert!(spooling.is_on());
-    spooling.write([1u64, 2].into_iter(), nowhere);
+    spooling.write([1u64, 2].into_iter());
     assert!(!spooling.is_on());
-    spooling.write([3u64].into_iter(), &std::env::temp_dir());
     assert!(spooling.finish().is_none());
-    let small = Spooling::new(1 << 20);
-    small.write(0..100_000u64, &std::env::temp_dir());
+    let small = Spooling::new(somewhere, 1 << 20);
+    small.write(0..100_000u64);
     assert!(small.is_on());
-    small.write(0..100_000u64, &std::env::temp_dir());
-    assert!(small.finish().is_none(), "there is no room for as many");
-    for unwanted in [Spooling::new(0), Spooling::new(1)] {
-        unwanted.write(std::iter::empty::<u64>(), nowhere);
+    small.write(0..100_000u64);
+    assert!(!small.is_on(), "there is no room for as many");
+    small.write([3u64].into_iter());
+    assert!(small.finish().is_none(), "what is lost stays so");
+    for unwanted in [Spooling::new(nowhere, 0), Spooling::new(nowhere, 1)] {
+        unwanted.write(std::iter::empty::<u64>());
         assert!(unwanted.finish().is_some(), "nothing was given up");
     }
 }

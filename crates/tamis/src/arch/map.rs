@@ -125,8 +125,10 @@ pub fn roomy<T>(len: usize) -> Vec<T> {
     let bytes = len.saturating_mul(size_of::<T>());
     // With what an allocator notes before it, this is a mapping of whole huge pages, which Linux lets begin at one; where
     // less than half of the last would be used, small pages come after the others.
-    let whole = |bytes: usize| bytes.saturating_add(NOTES + HUGE / 2) / HUGE * HUGE - NOTES;
-    let huge = if bytes < HUGE { 0 } else { whole(bytes) };
+    let huge = match bytes {
+        HUGE.. => bytes.saturating_add(NOTES + HUGE / 2) / HUGE * HUGE - NOTES,
+        _ => 0,
+    };
     let list: Vec<T> = Vec::with_capacity(len.max(huge / size_of::<T>().max(1)));
     #[cfg(target_os = "linux")]
     {

@@ -83,24 +83,24 @@ enum Found {
     Crowded,
 }
 
-/// What shows of a line of slots.
-struct Seen {
+/// What a look at a line of slots shows.
+struct Look {
     /// Those with a mark: a bit for each.
     alike: u64,
     /// How many are taken.
     taken: usize,
 }
 
-impl Seen {
+impl Look {
     #[inline(always)]
-    fn of(line: &Line, mark: u64) -> Seen {
+    fn at(line: &Line, mark: u64) -> Look {
         let (mut alike, mut taken) = (0, 0);
         for (slot, bit) in line.iter().zip([1, 2, 4, 8, 16, 32, 64, 128u64]) {
             alike |= if slot >> PLACE == mark { bit } else { 0 };
             taken |= if *slot == 0 { 0 } else { bit };
         }
         // A free slot looks like one with the mark 0.
-        Seen { alike: alike & taken, taken: taken.count_ones() as usize }
+        Look { alike: alike & taken, taken: taken.count_ones() as usize }
     }
 }
 
@@ -161,7 +161,7 @@ impl Known {
         for &hash in hashes {
             let first = self.first_slot(hash) / LINE;
             let line = &self.lines()[first];
-            let Seen { alike, taken } = Seen::of(line, mark(hash));
+            let Look { alike, taken } = Look::at(line, mark(hash));
             if alike != 0 {
                 prefetch(&self.text, place(line[alike.trailing_zeros() as usize]));
             } else if taken == LINE {
@@ -202,7 +202,7 @@ impl Known {
     fn find(&self, hash: u64, key: &[u8]) -> Found {
         for at in self.lines_of(hash) {
             let line = &self.lines()[at];
-            let Seen { mut alike, taken } = Seen::of(line, mark(hash));
+            let Look { mut alike, taken } = Look::at(line, mark(hash));
             while alike != 0 {
                 if self.key(place(line[alike.trailing_zeros() as usize])).0 == key {
                     return Found::Here;
@@ -267,7 +267,7 @@ impl Known {
         self.grow(more)
     }
 
-    /// Makes a larger table, beside which there are so many bytes more; false where there is no room for it.
+    /// Makes a larger table, and leaves this many bytes beside it; false where there is no room for both.
     #[cold]
     fn grow(&mut self, more: usize) -> tamis::Result<bool> {
         let (now, next) = (self.slots.len(), self.slots.len() * 2);
@@ -422,7 +422,7 @@ struct Keys<'h> {
     next: &'h [u64],
 }
 
-/// Some keys after others; first come those that none are before.
+/// Keys, some at a time, and before them nothing, so that the slots of the first can be asked for.
 fn ahead(hashes: &[u64]) -> impl Iterator<Item = Keys<'_>> {
     let mut next = hashes.chunks(AHEAD);
     let mut now: &[u64] = &[];
