@@ -51,16 +51,18 @@
 //! # Ok::<(), tamis::Error>(())
 //! ```
 
+mod counters;
 mod heavy;
 mod params;
 mod rows;
 mod sketch;
 
+pub use counters::places;
 pub use heavy::{Heavy, HeavyFault, least};
 pub(crate) use params::possible;
 pub use params::{DEFAULT_DELTA, DEFAULT_EPSILON, MOST_DEPTH, delta_of, epsilon_of, shape, shape_by_hand};
 pub(crate) use sketch::counters_used;
-pub use sketch::{Census, CountMin, Update, add_counters, places};
+pub use sketch::{Census, CountMin, Update, add_counters};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The loops over many keys where a processor has vectors: row by row, the counters of some keys in one row are drawn
 //! together, and those of the next rows while they are in use.
 
-use super::sketch::Counter;
+use super::counters::Counter;
 use crate::arch::cpu::{Vectored, prefetch};
 use crate::bloom::draw;
 use crate::chunks::padded;
