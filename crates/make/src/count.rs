@@ -144,8 +144,19 @@ pub struct Means {
     pub memory: u64,
     /// Threads.
     pub threads: usize,
-    /// Keys are wanted afterwards, also those that are estimated: to make them of the rows once more is dear.
-    pub wanted: bool,
+    /// Whether those that are estimated are wanted afterwards.
+    pub afterwards: Afterwards,
+}
+
+/// Whether keys that are estimated are wanted after they were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Afterwards {
+    /// They can be given up.
+    No,
+    /// Where the disk has room: to make them of the rows once more is dear.
+    IfThereIsRoom,
+    /// Surely: the rows do not come again.
+    Yes,
 }
 
 /// Sees the keys of one thread.
@@ -184,22 +195,25 @@ pub fn distinct_keys(
     means: Means,
     control: &Control,
 ) -> Result<Counted> {
-    let Means { limit, memory, threads, wanted } = means;
+    let Means { limit, memory, threads, afterwards } = means;
     let grouped = Grouped::of(rules.recipe);
     let book = |memory| Book::new(grouped, limit, memory, threads, control);
     let (book, of_keywords) = match rules.count_keywords {
         true => (book(memory / 2), Some(book(memory / 2))),
-        false => (book(memory).and_wanted(wanted), None),
+        false => (book(memory).and_afterwards(afterwards), None),
     };
     let numbering = Numbering::default();
     let sink = |_| {
         let keywords = of_keywords.as_ref().map(|book| (book.log(), 0));
         rules.rows(Groups::Numbered(&numbering), See { keys: book.log(), keywords, hash: rules.hash })
     };
-    let sinks = sources.scan((0..threads).map(sink).collect(), control)?;
+    let mut sinks = book.given(sources.scan((0..threads).map(sink).collect(), control));
+    if let Some(book) = &of_keywords {
+        sinks = book.given(sinks);
+    }
     let (mut rows, mut skipped, mut total) = (Vec::new(), 0, 0);
     let (mut logs, mut keyword_logs) = (Vec::new(), Vec::new());
-    for sink in sinks {
+    for sink in sinks? {
         skipped += sink.skipped;
         add(&mut rows, sink.rows);
         logs.push(sink.take.keys);

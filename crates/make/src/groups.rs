@@ -14,7 +14,7 @@ use tamis_read::{Control, Sources};
 
 use crate::arena::Placing;
 use crate::changing::Changing;
-use crate::count::{self, KeyRules, Means};
+use crate::count::{self, Afterwards, KeyRules, Means};
 use crate::distinct::EXACT;
 use crate::exact::{self, Gathered};
 use crate::files::{self, Mapped};
@@ -100,7 +100,7 @@ pub(crate) fn with_new(
     control: &Control,
 ) -> Result<New> {
     let rules = KeyRules { count_keywords: params.common.kind == Kind::Layered, ..rules };
-    let means = Means { limit: EXACT, memory: count::MEMORY, threads, wanted: false };
+    let means = Means { limit: EXACT, memory: count::MEMORY, threads, afterwards: Afterwards::No };
     let mut counted = count::distinct_keys(sources, rules, means, control)?;
     let is_new = |(name, _): &(Name, u64)| params.find(&name.0).is_none();
     let new: Vec<(Name, u64)> = counted.planned().into_iter().filter(is_new).collect();

@@ -20,6 +20,7 @@ use tamis_read::{Control, Explained, Sources, Table};
 use crate::arena::Placing;
 use crate::aside::{self, Aside};
 use crate::build::{self, Built, Hashed, Job, Putting, Sketches};
+use crate::count::Afterwards;
 use crate::files::{self, Mapped};
 use crate::opt;
 
@@ -135,7 +136,7 @@ fn report(job: &Job, built: Built) -> Result<Report> {
 pub fn plan(job: &Job, table: Arc<dyn Table>, control: &Control) -> Result<Params> {
     let sources = Sources::of_table(table, &job.recipe.columns())?;
     let aside = Aside::open(&job.bad_rows, [], [] as [&Path; 0])?;
-    let (params, _) = build::plan_rows(job, job.rules(aside.as_ref()), &sources, false, control)?;
+    let (params, _) = build::plan_rows(job, job.rules(aside.as_ref()), &sources, Afterwards::No, control)?;
     aside::finish(aside)?;
     Ok(params)
 }

@@ -49,6 +49,11 @@ impl Origin {
         }
     }
 
+    /// Whether it can be opened no more than once.
+    pub(super) fn comes_once(&self) -> bool {
+        matches!(self, Origin::Stream(stream) if !stream.keep)
+    }
+
     /// Its length in bytes, where that is known.
     pub(super) fn len(&self, path: &Path) -> Result<Option<u64>> {
         let length = |metadata: io::Result<std::fs::Metadata>| {

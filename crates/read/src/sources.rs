@@ -190,6 +190,11 @@ impl Sources {
         self.inputs.iter_mut().for_each(|input| input.origin.keep());
     }
 
+    /// Whether none of the rows comes again: all are streams that are not [kept](Self::keep).
+    pub fn come_once(&self) -> bool {
+        !self.inputs.is_empty() && self.inputs.iter().all(|input| input.origin.comes_once())
+    }
+
     /// Whether reading rows once more takes much longer than reading as many bytes: where they are packed, or lie
     /// elsewhere.
     pub fn are_dear(&self) -> bool {

@@ -9,7 +9,7 @@ use tamis::sizing::Kind;
 use tamis_jobs::check::forged::xxh3_key;
 use tamis_jobs::request::at_rate;
 use tamis_make::build::Job;
-use tamis_make::count::{KeyRules, MEMORY, Means, distinct_keys};
+use tamis_make::count::{Afterwards, KeyRules, MEMORY, Means, distinct_keys};
 use tamis_make::rows::{BadRows, OnBad};
 use tamis_make::spread::{Counter, Outcome, Rows};
 use tamis_read::{Control, Format, Options};
@@ -40,7 +40,7 @@ fn rows(lines: &[u8]) -> Rows {
 /// How many keys are planned for, on one machine and spread over three; or what both say.
 fn planned(job: &Job, lines: &[u8]) -> Result<u64, String> {
     let control = Control::default();
-    let means = Means { limit: LIMIT, memory: MEMORY, threads: 2, wanted: false };
+    let means = Means { limit: LIMIT, memory: MEMORY, threads: 2, afterwards: Afterwards::No };
     let rules = KeyRules {
         recipe: &job.recipe,
         hash: Scheme::DEFAULT,

@@ -89,7 +89,7 @@ pub(crate) fn insert_distinct(
     let grouped = Grouped::of(rules.recipe);
     let book = Book::new(grouped, usize::MAX, memory, threads, control);
     let sink = |_| rules.rows(Groups::Known(&params), See(book.log()));
-    let sinks = sources.scan_dyn((0..threads).map(sink).collect(), control)?;
+    let sinks = book.given(sources.scan_dyn((0..threads).map(sink).collect(), control))?;
     let skipped = sinks.iter().map(|sink| sink.skipped).sum();
     let logs = sinks.into_iter().map(|sink| sink.take.0).collect();
     let Seen { keys, pairs, .. } = book.close(logs, params.groups.len(), None)?;

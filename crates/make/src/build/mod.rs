@@ -40,7 +40,7 @@ pub use self::sketches::{Bits, FilterSizing, Given, Layering, Sketches, Static};
 pub(crate) use self::sketches::{Need, OfHashes, Putting};
 pub(crate) use self::static_filters::static_filters;
 use crate::aside::{self, Aside};
-use crate::count::{self, Counted, KeyRules, Means};
+use crate::count::{self, Afterwards, Counted, KeyRules, Means};
 use crate::distinct::EXACT;
 use crate::names::Content;
 use crate::pipe::{self, Target};
@@ -295,7 +295,7 @@ pub(crate) fn make(
     let mut rules = job.rules(aside);
     let putting = job.sketches.putting();
     if putting == Putting::Static {
-        let counted = count_keys(job, rules, sources, false, control)?;
+        let counted = count_keys(job, rules, sources, Afterwards::No, control)?;
         phase("count", begun);
         let building = Instant::now();
         let built = static_filters(job, counted, control)?;
@@ -347,23 +347,30 @@ fn first_pass(
     control: &Control,
 ) -> Result<(Params, Option<Counted>)> {
     let begun = Instant::now();
-    sources.keep(); // a second pass may be needed
     let names_only = matches!(job.sketches.need(), Need::Names(_));
-    let (params, counted) = plan_rows(job, rules, sources, sources.are_dear(), control)?;
+    let of_keys = matches!(job.sketches.of_hashes(), Some(OfHashes::Bits(_))) && !names_only;
+    let afterwards = match of_keys {
+        true if sources.come_once() => Afterwards::Yes, // what is kept of rows is less than the rows
+        true if sources.are_dear() => Afterwards::IfThereIsRoom,
+        _ => Afterwards::No,
+    };
+    if afterwards != Afterwards::Yes {
+        sources.keep(); // a second pass may be needed
+    }
+    let (params, counted) = plan_rows(job, rules, sources, afterwards, control)?;
     phase(if names_only { "groups" } else { "count" }, begun);
     Ok((params, counted))
 }
 
-/// The distinct keys of all groups, which may be wanted afterwards.
+/// The distinct keys of all groups.
 fn count_keys(
     job: &Job,
     rules: KeyRules<'_>,
     sources: &Sources,
-    wanted: bool,
+    afterwards: Afterwards,
     control: &Control,
 ) -> Result<Counted> {
-    let wanted = wanted && matches!(job.sketches.of_hashes(), Some(OfHashes::Bits(_)));
-    let means = Means { limit: job.exactly(), memory: job.memory, threads: job.threads, wanted };
+    let means = Means { limit: job.exactly(), memory: job.memory, threads: job.threads, afterwards };
     count::distinct_keys(sources, rules, means, control)
 }
 
@@ -383,18 +390,18 @@ pub fn plan(job: &Job, control: &Control) -> Result<Planned> {
     let sources = Sources::open(&job.inputs, &job.options, &job.recipe.columns())?;
     let inputs = sources.explain();
     let aside = Aside::open(&job.bad_rows, [], inputs.iter().map(|input| &input.path))?;
-    let (params, counted) = plan_rows(job, job.rules(aside.as_ref()), &sources, false, control)?;
+    let (params, counted) = plan_rows(job, job.rules(aside.as_ref()), &sources, Afterwards::No, control)?;
     aside::finish(aside)?;
     Ok(Planned { params, counted, inputs })
 }
 
-/// The same for rows that are open: counts the keys of all groups, which may be wanted afterwards, or finds the
-/// groups, as far as the parameters depend on them.
+/// The same for rows that are open: counts the keys of all groups, or finds the groups, as far as the parameters
+/// depend on them.
 pub(crate) fn plan_rows(
     job: &Job,
     rules: KeyRules<'_>,
     sources: &Sources,
-    wanted: bool,
+    afterwards: Afterwards,
     control: &Control,
 ) -> Result<(Params, Option<Counted>)> {
     match job.sketches.need() {
@@ -404,7 +411,7 @@ pub(crate) fn plan_rows(
             Ok((each.parameters(job.common(), names)?, None))
         }
         Need::Keys(_) | Need::Slots(_) => {
-            let mut counted = count_keys(job, rules, sources, wanted, control)?;
+            let mut counted = count_keys(job, rules, sources, afterwards, control)?;
             Ok((of_counted(job, &mut counted)?, Some(counted)))
         }
     }

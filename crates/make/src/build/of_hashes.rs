@@ -107,13 +107,13 @@ fn seen(job: &Job, hashes: &[u64], groups: usize, control: &Control) -> Result<S
     // Each thread sees some in a row.
     let share = hashes.len().div_ceil(job.threads.max(1)).max(1);
     let shares: Vec<&[u64]> = hashes.chunks(share).collect();
-    let logs = parallel::each(job.threads, shares.len(), |share| {
+    let logs = book.given(parallel::each(job.threads, shares.len(), |share| {
         let mut log = book.log();
         for piece in shares[share].chunks(PIECE) {
             control.check()?;
             log.see_all(0, piece);
         }
         Ok(log)
-    })?;
+    }))?;
     book.close(logs, groups, None)
 }

@@ -15,7 +15,8 @@ use super::ranges::Ranges;
 use super::record::{Pair, Record};
 use super::runs::{Run, RunWriter};
 use super::spool::Spooling;
-use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for, spool};
+use super::{Grouped, LOG, Lists, Pairs, Seen, bits_for};
+use crate::count::Afterwards;
 use crate::distinct::SMALL;
 use crate::parallel;
 
@@ -43,6 +44,8 @@ pub(crate) struct Book<'c> {
     estimating: AtomicBool,
     estimators: Estimators,
     spooling: Spooling,
+    /// The first failure: it cannot be returned from inside a row.
+    failed: Mutex<Option<Error>>,
     control: &'c Control,
 }
 
@@ -88,16 +91,16 @@ impl<'c> Book<'c> {
             shelves,
             estimating: AtomicBool::new(false),
             estimators: Estimators::new(memory / 8),
-            spooling: Spooling::new(&folder, 0),
+            spooling: Spooling::new(&folder, Afterwards::No),
             folder,
+            failed: Mutex::default(),
             control,
         }
     }
 
-    /// Where keys are estimated, they are wanted all the same, if possible.
-    pub(crate) fn and_wanted(self, wanted: bool) -> Self {
-        let room = if wanted { spool::room(&self.folder) } else { 0 };
-        Book { spooling: Spooling::new(&self.folder, room), ..self }
+    /// Where keys are estimated, they may be wanted all the same.
+    pub(crate) fn and_afterwards(self, afterwards: Afterwards) -> Self {
+        Book { spooling: Spooling::new(&self.folder, afterwards), ..self }
     }
 
     /// A log for one thread.
@@ -107,7 +110,18 @@ impl<'c> Book<'c> {
             Shelves::Pairs(shelf) => Held::Pairs(Vec::new(), shelf),
         };
         let full = log_of(self.memory, self.threads);
-        Log { book: self, held, full, estimating: false, known: Known::default(), failed: None }
+        Log { book: self, held, full, estimating: false, known: Known::default() }
+    }
+
+    /// Ends the job: what came is not complete any more.
+    fn fail(&self, error: Error) {
+        _ = lock(&self.failed).get_or_insert(error);
+        self.control.stop();
+    }
+
+    /// What came of giving rows to the logs: first of all, what failed here.
+    pub(crate) fn given<T>(&self, rows: Result<T>) -> Result<T> {
+        lock(&self.failed).take().map_or(rows, Err)
     }
 
     /// Takes a log that is full, and leaves it empty.
@@ -115,7 +129,7 @@ impl<'c> Book<'c> {
         let mut estimating = self.estimating.load(Relaxed);
         if estimating {
             *known = self.estimators.known();
-            self.spool(list, known);
+            self.spool(list, known)?;
             list.retain(|record| self.is_kept(*record, known));
         }
         let block = Block::new(list, bits_of::<R>(self.memory, self.threads));
@@ -137,9 +151,9 @@ impl<'c> Book<'c> {
     }
 
     /// Puts those of some records aside that [go to estimators](Self::is_kept).
-    fn spool<R: Record>(&self, records: &[R], known: &Known) {
+    fn spool<R: Record>(&self, records: &[R], known: &Known) -> Result<()> {
         let given_up = records.iter().copied().filter(|record| known.of(record.group()).is_some());
-        self.spooling.write(given_up);
+        self.spooling.write(given_up)
     }
 
     /// Whether a record stays: those of groups with an estimator go there.
@@ -186,10 +200,7 @@ impl<'c> Book<'c> {
         })?;
         let mut known = self.estimators.known();
         self.make_estimators(&lock(&sizes), &mut known);
-        shelf.parts.each(self.threads, self.control, &|records| {
-            self.spool(records, &known);
-            Ok(())
-        })?;
+        shelf.parts.each(self.threads, self.control, &|records| self.spool(records, &known))?;
         shelf.parts.settle(self.threads, self.control, Some(&|record| self.is_kept(record, &known)))
     }
 
@@ -247,7 +258,7 @@ impl<'c> Book<'c> {
         let mut writer = RunWriter::new(&self.folder)?;
         let mut left: Vec<R> = Vec::new();
         ranges.in_order(self.control, &mut |records: &[R]| {
-            self.spool(records, &known);
+            self.spool(records, &known)?;
             left.clear();
             left.extend(records.iter().filter(|record| self.is_kept(**record, &known)));
             writer.push(&left)
@@ -258,12 +269,12 @@ impl<'c> Book<'c> {
     /// What all threads saw of groups with numbers below `groups`; and how often they saw a key of each, where that was
     /// counted.
     pub(crate) fn close(&self, logs: Vec<Log<'_>>, groups: usize, times: Option<&[u64]>) -> Result<Seen> {
+        self.given(Ok(()))?;
         let (mut hashes, mut pairs) = (Vec::new(), Vec::new());
         for log in logs {
-            match (log.failed, log.held) {
-                (Some(error), _) => return Err(error),
-                (None, Held::Hashes(list, _)) => hashes.push(list),
-                (None, Held::Pairs(list, _)) => pairs.push(list),
+            match log.held {
+                Held::Hashes(list, _) => hashes.push(list),
+                Held::Pairs(list, _) => pairs.push(list),
             }
         }
         match &self.shelves {
@@ -299,7 +310,7 @@ impl<'c> Book<'c> {
             Some(times) if kept.runs.is_empty() && records <= self.limit as u64 => (times.to_vec(), false),
             _ => self.sizes(&kept, groups)?,
         };
-        let pairs = self.spooling.finish().map(|spool| Pairs::new(whole(kept)).with(spool));
+        let pairs = self.spooling.finish()?.map(|spool| Pairs::new(whole(kept)).with(spool));
         Ok(Seen { keys, estimated, pairs })
     }
 
@@ -416,8 +427,6 @@ pub(crate) struct Log<'b> {
     full: usize,
     pub(super) estimating: bool,
     known: Known,
-    /// The first failure: it cannot be returned from inside a row.
-    failed: Option<Error>,
 }
 
 /// The records of one thread, and where they go.
@@ -467,10 +476,7 @@ impl Log<'_> {
         };
         match taken {
             Ok(estimating) => self.estimating = estimating,
-            Err(error) => {
-                // What came is not complete any more, and what comes is not kept.
-                _ = self.failed.get_or_insert(error);
-            }
+            Err(error) => self.book.fail(error),
         }
     }
 }

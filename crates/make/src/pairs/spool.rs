@@ -1,5 +1,5 @@
 //! Records that are given up in memory, since their groups are estimated: on disk as they came, for those who would have
-//! to make them of the rows once more.
+//! to make them of the rows once more, or cannot.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,6 +12,7 @@ use tamis_read::error::Result;
 
 use super::Work;
 use super::record::Record;
+use crate::count::Afterwards;
 use crate::exact::{full_disk, read_exact_at, temporary};
 use crate::parallel;
 
@@ -25,7 +26,7 @@ const PIECE: usize = 1 << 18;
 const WRITTEN: usize = 1 << 18;
 
 /// Bytes that a folder may be asked to hold: not much of what is free there, and none that are memory.
-pub(super) fn room(folder: &Path) -> u64 {
+fn room(folder: &Path) -> u64 {
     #[cfg(target_os = "linux")]
     return match (rustix::fs::statfs(folder), rustix::fs::statvfs(folder)) {
         (Ok(kind), Ok(found)) if kind.f_type != TMPFS => {
@@ -80,6 +81,8 @@ pub(super) struct Spooling {
     folder: PathBuf,
     /// Bytes that it may have.
     room: u64,
+    /// What cannot be written is a failure of the whole.
+    must_hold: bool,
     draft: Mutex<Draft>,
     /// Something was given up that is not there.
     lost: AtomicBool,
@@ -93,9 +96,24 @@ struct Draft {
 }
 
 impl Spooling {
-    /// A file in this folder. Nothing is written where there is no room.
-    pub(super) fn new(folder: &Path, room: u64) -> Spooling {
-        Spooling { folder: folder.to_owned(), room, draft: Mutex::default(), lost: AtomicBool::new(false) }
+    /// A file in this folder.
+    pub(super) fn new(folder: &Path, afterwards: Afterwards) -> Spooling {
+        match afterwards {
+            Afterwards::No => Spooling::with_room(folder, 0),
+            Afterwards::IfThereIsRoom => Spooling::with_room(folder, room(folder)),
+            Afterwards::Yes => Spooling { must_hold: true, ..Spooling::with_room(folder, u64::MAX) },
+        }
+    }
+
+    /// A file of this many bytes at most. Nothing is written where there is no room.
+    pub(super) fn with_room(folder: &Path, room: u64) -> Spooling {
+        Spooling {
+            folder: folder.to_owned(),
+            room,
+            must_hold: false,
+            draft: Mutex::default(),
+            lost: AtomicBool::new(false),
+        }
     }
 
     /// Whether records are written.
@@ -103,49 +121,52 @@ impl Spooling {
         self.room > 0 && !self.lost.load(Relaxed)
     }
 
-    /// Writes records, which are given up. Where that fails, or there is no room, they are lost.
-    pub(super) fn write<R: Record>(&self, records: impl Iterator<Item = R>) {
+    /// Writes records, which are given up. Where that fails, or there is no room, they are lost, if they may be.
+    pub(super) fn write<R: Record>(&self, records: impl Iterator<Item = R>) -> Result<()> {
         let mut records = records.peekable();
         let mut bytes = Vec::new();
-        while records.peek().is_some() && !self.lost.load(Relaxed) {
+        while records.peek().is_some() && self.is_on() {
             bytes.clear();
-            if self.room > 0 {
-                records.by_ref().take(WRITTEN / R::BYTES).for_each(|record| record.encode(&mut bytes));
-            }
+            records.by_ref().take(WRITTEN / R::BYTES).for_each(|record| record.encode(&mut bytes));
             let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
-            let written = draft.bytes + bytes.len() as u64;
-            if written > self.room || draft.push(&bytes, &self.folder).is_none() {
+            let full = draft.bytes + bytes.len() as u64 > self.room;
+            let written = if full { None } else { Some(draft.push(&bytes, &self.folder)) };
+            if !matches!(written, Some(Ok(()))) {
                 self.lost.store(true, Relaxed);
                 *draft = Draft::default(); // gives the room on the disk back
+                return written.filter(|_| self.must_hold).unwrap_or(Ok(()));
             }
         }
+        if records.peek().is_some() {
+            self.lost.store(true, Relaxed);
+        }
+        Ok(())
     }
 
     /// What was written, if that is all that was given up.
-    pub(super) fn finish(&self) -> Option<Spool> {
+    pub(super) fn finish(&self) -> Result<Option<Spool>> {
         let draft = std::mem::take(&mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner));
         if self.lost.load(Relaxed) {
-            return None;
+            return Ok(None);
         }
-        let file = match draft.out {
-            Some(out) => Some(out.into_inner().ok()?),
-            None => None,
-        };
-        Some(Spool { file, bytes: draft.bytes, folder: self.folder.clone() })
+        let written = draft.out.map(BufWriter::into_inner).transpose();
+        match written.map_err(|error| full_disk(&self.folder)(error.into_error())) {
+            Ok(file) => Ok(Some(Spool { file, bytes: draft.bytes, folder: self.folder.clone() })),
+            Err(error) if self.must_hold => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 }
 
 impl Draft {
-    /// Writes some more; none where the disk takes no more, or there are none.
-    fn push(&mut self, bytes: &[u8], folder: &Path) -> Option<()> {
-        if bytes.is_empty() {
-            return None;
-        }
-        if self.out.is_none() {
-            self.out = Some(BufWriter::with_capacity(WRITTEN, temporary(folder).ok()?));
-        }
-        self.out.as_mut()?.write_all(bytes).ok()?;
+    /// Writes some more.
+    fn push(&mut self, bytes: &[u8], folder: &Path) -> Result<()> {
+        let out = match &mut self.out {
+            Some(out) => out,
+            none => none.insert(BufWriter::with_capacity(WRITTEN, temporary(folder)?)),
+        };
+        out.write_all(bytes).map_err(full_disk(folder))?;
         self.bytes += bytes.len() as u64;
-        Some(())
+        Ok(())
     }
 }

@@ -9,15 +9,16 @@ use tamis::hash::xxh3;
 use super::book::{MOST_RUNS, Shelves, lock, most_of};
 use super::spool::Spooling;
 use super::*;
+use crate::count::Afterwards;
 
 /// What is seen of these keys by threads that take them in turns.
 fn seen(keys: &[(u32, u64)], grouped: Grouped, limit: usize, memory: u64, threads: usize) -> Seen {
-    seen_wanted(false, keys, grouped, limit, memory, threads)
+    seen_and_kept(Afterwards::No, keys, grouped, limit, memory, threads)
 }
 
 /// The same, where the keys may be wanted afterwards.
-fn seen_wanted(
-    wanted: bool,
+fn seen_and_kept(
+    afterwards: Afterwards,
     keys: &[(u32, u64)],
     grouped: Grouped,
     limit: usize,
@@ -25,7 +26,7 @@ fn seen_wanted(
     threads: usize,
 ) -> Seen {
     let control = Control::default();
-    let book = Book::new(grouped, limit, memory, threads, &control).and_wanted(wanted);
+    let book = Book::new(grouped, limit, memory, threads, &control).and_afterwards(afterwards);
     let see = |thread: usize| {
         let mut log = book.log();
         let own = keys.iter().skip(thread).step_by(threads);
@@ -105,12 +106,13 @@ proptest! {
         let grouped = if one_group { Grouped::No } else { Grouped::Yes };
         let (planned, estimated) = expected(&keys, limit);
         let model: BTreeSet<(u64, u32)> = keys.iter().map(|&(group, hash)| (hash, group)).collect();
-        let ways = [0, 1_500_000, 200_000_000].map(|memory| [(memory, false), (memory, true)]);
-        for (memory, wanted) in ways.into_iter().flatten() {
-            let seen = seen_wanted(wanted, &keys, grouped, limit, memory, threads);
+        let ways = [Afterwards::No, Afterwards::IfThereIsRoom, Afterwards::Yes];
+        let ways = [0, 1_500_000, 200_000_000].map(|memory| ways.map(|afterwards| (memory, afterwards)));
+        for (memory, afterwards) in ways.into_iter().flatten() {
+            let seen = seen_and_kept(afterwards, &keys, grouped, limit, memory, threads);
             prop_assert_eq!(&seen.keys, &planned);
             prop_assert_eq!(seen.estimated, estimated);
-            prop_assert!(seen.pairs.is_some() || (estimated && !wanted));
+            prop_assert!(seen.pairs.is_some() || (estimated && afterwards == Afterwards::No));
             if let Some(pairs) = &seen.pairs {
                 prop_assert!(each(pairs, threads) == model, "all, though some may come again");
             }
@@ -181,26 +183,30 @@ fn more_keys_than_are_counted_exactly_are_known_from_all_threads() {
     assert!(lock(shelf).runs.is_empty() && lock(shelf).parts.records() == 0);
 }
 
-/// Where the disk takes nothing, keys are counted all the same, and made of the rows once more.
+/// Where the disk takes nothing, keys are counted all the same, and made of the rows once more; if there are rows.
 #[test]
 fn keys_that_cannot_be_put_aside_are_given_up() {
-    let (somewhere, nowhere) = (&std::env::temp_dir(), Path::new("/nowhere/at/all"));
-    let spooling = Spooling::new(nowhere, 1 << 20);
+    let nowhere = Path::new("/nowhere/at/all");
+    let spooling = Spooling::with_room(nowhere, 1 << 20);
     assert!(spooling.is_on());
-    spooling.write([1u64, 2].into_iter());
+    spooling.write([1u64, 2].into_iter()).unwrap();
     assert!(!spooling.is_on());
-    assert!(spooling.finish().is_none());
-    let small = Spooling::new(somewhere, 1 << 20);
-    small.write(0..100_000u64);
+    assert!(spooling.finish().unwrap().is_none());
+    let small = Spooling::with_room(&std::env::temp_dir(), 1 << 20);
+    small.write(0..100_000u64).unwrap();
     assert!(small.is_on());
-    small.write(0..100_000u64);
+    small.write(0..100_000u64).unwrap();
     assert!(!small.is_on(), "there is no room for as many");
-    small.write([3u64].into_iter());
-    assert!(small.finish().is_none(), "what is lost stays so");
-    for unwanted in [Spooling::new(nowhere, 0), Spooling::new(nowhere, 1)] {
-        unwanted.write(std::iter::empty::<u64>());
-        assert!(unwanted.finish().is_some(), "nothing was given up");
+    small.write([3u64].into_iter()).unwrap();
+    assert!(small.finish().unwrap().is_none(), "what is lost stays so");
+    for room in [0, 1] {
+        let unwanted = Spooling::with_room(nowhere, room);
+        unwanted.write(std::iter::empty::<u64>()).unwrap();
+        assert!(unwanted.finish().unwrap().is_some(), "nothing was given up");
     }
+    let needed = Spooling::new(nowhere, Afterwards::Yes);
+    assert!(needed.write([1u64].into_iter()).is_err());
+    assert!(needed.finish().unwrap().is_none());
 }
 
 /// Keys of one hash after the other, and hashes that meet in one place of a table: neither takes long.
