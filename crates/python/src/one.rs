@@ -18,11 +18,20 @@ use tamis::sizing::{Kind, Shape};
 use tamis::sketch::Sketch;
 use tamis_make::build::Hashed;
 use tamis_make::files::Mapped;
-use tamis_read::canonical;
+use tamis_read::canonical::IntegerText;
 
 use crate::errors::raised;
 use crate::file::File;
 use crate::rows::is_numpy_integer;
+
+/// Integers of a list whose texts wait to be hashed together.
+const WAITING: usize = 64;
+
+/// A key, as Python has it.
+enum Value<'k> {
+    Bytes(&'k [u8], Class),
+    Integer(i64),
+}
 
 /// What answers single keys of a file whose keys are the values of one column, as they are.
 #[derive(Clone, Copy, Debug)]
@@ -72,40 +81,79 @@ impl Plain {
     fn list(self, keys: &Bound<'_, PyAny>) -> Option<Hashed> {
         let list = keys.cast_exact::<PyList>().ok()?;
         let (mut hashes, mut classes) = (Vec::with_capacity(list.len()), Classes::NONE);
+        // A text that is read as soon as it was written, in other pieces, makes the processor wait.
+        let (mut texts, mut places) = ([IntegerText::default(); WAITING], [0; WAITING]);
+        let mut waiting = 0;
         for key in list {
-            let (hash, class) = self.hashed(&key, self.texts, self.integers).ok()??;
-            hashes.push(hash);
+            let class = match self.value(&key, self.texts, self.integers).ok()?? {
+                Value::Bytes(bytes, class) => {
+                    hashes.push(self.of_bytes(bytes)?);
+                    class
+                }
+                Value::Integer(number) => {
+                    texts[waiting].of(number);
+                    places[waiting] = hashes.len();
+                    hashes.push(0);
+                    waiting += 1;
+                    Class::Integer
+                }
+            };
             classes = classes.and(Classes::of(class));
+            if waiting == WAITING {
+                self.hash_all(&texts, &places, &mut hashes);
+                waiting = 0;
+            }
         }
+        self.hash_all(&texts[..waiting], &places[..waiting], &mut hashes);
         Some(Hashed { hashes, classes })
+    }
+
+    fn hash_all(self, texts: &[IntegerText], places: &[usize], hashes: &mut [u64]) {
+        for (text, place) in texts.iter().zip(places) {
+            hashes[*place] = self.hash.hash(text.as_bytes());
+        }
     }
 
     #[inline]
     fn hashed(self, key: &Bound<'_, PyAny>, texts: bool, integers: bool) -> PyResult<Option<(u64, Class)>> {
+        Ok(match self.value(key, texts, integers)? {
+            Some(Value::Bytes(bytes, class)) => self.of_bytes(bytes).map(|hash| (hash, class)),
+            Some(Value::Integer(number)) => {
+                Some((self.hash.hash(IntegerText::default().of(number)), Class::Integer))
+            }
+            None => None,
+        })
+    }
+
+    #[inline]
+    fn value<'k>(
+        self,
+        key: &'k Bound<'_, PyAny>,
+        texts: bool,
+        integers: bool,
+    ) -> PyResult<Option<Value<'k>>> {
         if key.is_exact_instance_of::<PyString>() {
-            return match key.cast::<PyString>() {
-                Ok(text) if texts => Ok(self.of_bytes(text.to_str()?.as_bytes(), Class::Text)),
+            return match key.cast_exact::<PyString>() {
+                Ok(text) if texts => Ok(Some(Value::Bytes(text.to_str()?.as_bytes(), Class::Text))),
                 _ => Ok(None),
             };
         }
         if key.is_exact_instance_of::<PyInt>() || (integers && is_numpy_integer(key)) {
             // One that is larger goes the longer way, which has a text for all.
             return match integers.then(|| key.extract::<i64>()) {
-                Some(Ok(number)) => {
-                    Ok(canonical::with_integer(number, |text| self.of_bytes(text, Class::Integer)))
-                }
+                Some(Ok(number)) => Ok(Some(Value::Integer(number))),
                 _ => Ok(None),
             };
         }
         match key.cast_exact::<PyBytes>() {
-            Ok(bytes) if texts => Ok(self.of_bytes(bytes.as_bytes(), Class::Bytes)),
+            Ok(bytes) if texts => Ok(Some(Value::Bytes(bytes.as_bytes(), Class::Bytes))),
             _ => Ok(None),
         }
     }
 
     #[inline]
-    fn of_bytes(self, key: &[u8], class: Class) -> Option<(u64, Class)> {
-        is_present(key).then(|| (self.hash.hash(key), class))
+    fn of_bytes(self, key: &[u8]) -> Option<u64> {
+        is_present(key).then(|| self.hash.hash(key))
     }
 }
 

@@ -14,7 +14,7 @@ use pyo3::types::{
 };
 use tamis::about::{Class, Classes};
 use tamis::key::Column;
-use tamis_read::canonical;
+use tamis_read::canonical::{self, IntegerText};
 
 use crate::capsule::{self, Imported};
 use crate::column::{Arrays, ColumnType};
@@ -170,7 +170,7 @@ impl Values {
         if let Values::Numbers(numbers) = self {
             let mut column = Texts::default();
             for &number in &*numbers {
-                canonical::with_integer(number, |text| column.texts.append_value(text));
+                column.texts.append_value(IntegerText::default().of(number));
             }
             column.classes = numbers.first().map(|_| Class::Integer).into_iter().collect();
             *self = Values::Texts(column);
@@ -300,7 +300,7 @@ pub fn with_text<R>(
     if is_integer(value)
         && let Ok(number) = value.extract::<i64>()
     {
-        return Ok(canonical::with_integer(number, |text| take(Some(text), Some(Class::Integer))));
+        return Ok(take(Some(IntegerText::default().of(number)), Some(Class::Integer)));
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(take(Some(bytes.as_bytes()), Some(Class::Bytes)));

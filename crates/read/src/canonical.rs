@@ -33,9 +33,65 @@ pub fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// The same, handed to `take` where it stands: no memory is asked for.
-pub fn with_integer<R>(value: impl itoa::Integer, take: impl FnOnce(&[u8]) -> R) -> R {
-    take(itoa::Buffer::new().format(value).as_bytes())
+/// Where the text of an integer stands, as [`integer`] writes it; no memory is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IntegerText {
+    bytes: [u8; 24],
+    len: u8,
+}
+
+impl IntegerText {
+    /// The text of this one. Most are short and not negative: eight digits of these are made at once.
+    #[inline]
+    pub fn of(&mut self, value: i64) -> &[u8] {
+        const EIGHT: u64 = 100_000_000;
+        self.len = 0;
+        match (value as u64 / EIGHT, value as u64 % EIGHT) {
+            (0, low) => self.push(low, true),
+            (high, low) if high < EIGHT => {
+                self.push(high, true);
+                self.push(low, false);
+            }
+            _ => self.push_any(value),
+        }
+        self.as_bytes()
+    }
+
+    /// Adds a number of up to eight digits; otherwise with zeros before them.
+    #[inline]
+    fn push(&mut self, number: u64, short: bool) {
+        let digits = eight_digits(number);
+        let zeros = if short { (digits.trailing_zeros() / 8).min(7) } else { 0 };
+        let text = (digits | 0x3030_3030_3030_3030) >> (8 * zeros);
+        let at = usize::from(self.len);
+        self.bytes[at..at + 8].copy_from_slice(&text.to_le_bytes());
+        self.len += 8 - zeros as u8;
+    }
+
+    #[cold]
+    fn push_any(&mut self, value: i64) {
+        let mut buffer = itoa::Buffer::new();
+        let text = buffer.format(value).as_bytes();
+        self.bytes[..text.len()].copy_from_slice(text);
+        self.len = text.len() as u8;
+    }
+
+    /// The text.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// The digits of a number of up to eight, one in each byte, the first in the lowest: pairs of numbers are taken apart
+/// side by side.
+#[inline]
+fn eight_digits(number: u64) -> u64 {
+    let fours = number / 10_000 | (number % 10_000) << 32;
+    let hundreds = (fours * 10_486 >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
 }
 
 /// The shortest text that reads back to the same value; where two are equally short, the closer

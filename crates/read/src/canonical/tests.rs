@@ -292,3 +292,23 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn the_text_of_an_integer_is_its_own(value: i64, shift in 0..64u32) {
+        for value in [value >> shift, value.unsigned_abs().unbounded_shr(shift) as i64] {
+            let mut text = IntegerText::default();
+            prop_assert_eq!(String::from_utf8_lossy(text.of(value)), value.to_string());
+        }
+    }
+}
+
+#[test]
+fn the_text_of_an_integer_has_all_of_its_digits() {
+    let near = |power: u32| (-2..=2).map(move |beside| 10i64.pow(power) + beside);
+    let mut text = IntegerText::default();
+    let values = (0..19).flat_map(near).chain(0..100_000).chain([i64::MAX, i64::MIN, -1]);
+    for value in values.chain((0..100_000_000).step_by(9_973)) {
+        assert_eq!(text.of(value), value.to_string().as_bytes());
+    }
+}
