@@ -12,9 +12,9 @@ const KEYS: usize = 32;
 /// How many keys ahead the slots of a key are asked for, in one that is not.
 const AHEAD: usize = 16;
 
-/// Bytes of a table that a processor core keeps close by itself. Its own look ahead is enough
-/// there, and asking costs more than it gains.
-const CLOSE: usize = 4 << 20;
+/// Bytes of a table that lies in the caches, those that cores share included. A core's own look ahead is enough there, and
+/// asking costs more than it gains.
+const CLOSE: usize = 12 << 20;
 
 /// Fingerprints as they are packed in bytes.
 pub(super) trait Packed: Copy {
