@@ -189,7 +189,7 @@ impl<'h> Batches<'h> {
 const CLOSE: usize = 512 << 10;
 
 /// How many keys ahead the counters of a key are asked for, where their number is known.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// Visits the counters of keys, key by key in their order, in D rows: with the number of rows known to
 /// the compiler, the places of a key stay in registers and none waits for another.

@@ -10,7 +10,7 @@ use core::hint::black_box;
 const KEYS: usize = 32;
 
 /// How many keys ahead the slots of a key are asked for, in one that is not.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// Bytes of a table that lies in the caches, those that cores share included. A core's own look ahead is enough there, and
 /// asking costs more than it gains.
@@ -96,7 +96,10 @@ impl<const N: usize> Packed for Bits<'_, N> {
 
     #[inline(always)]
     fn ask(self, slot: u64) {
-        prefetch(self.bytes, (slot * u64::from(self.width) / 8) as usize);
+        let at = (slot * u64::from(self.width) / 8) as usize;
+        prefetch(self.bytes, at);
+        // Where one of three slots lies in two lines, the key would wait for the memory.
+        prefetch(self.bytes, at + N - 1);
     }
 
     #[inline(always)]
