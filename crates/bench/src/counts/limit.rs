@@ -6,7 +6,7 @@ use super::Counts;
 use crate::contestants::key;
 
 /// How many keys ahead counters are asked for.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// Counters of 32 or 64 bits.
 pub trait Counter: bytemuck::Pod + Ord + Into<u64> {

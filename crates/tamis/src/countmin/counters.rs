@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use bytemuck::Pod;
 
-use super::rows::{Add, DRAWN, Estimate};
+use super::rows::{Add, Estimate, FAR, NEAR};
 use super::sketch::Update;
 use crate::arch::cpu::{has_vectors, vectored};
 use crate::bloom::position;
@@ -189,7 +189,7 @@ impl<'h> Batches<'h> {
 const CLOSE: usize = 512 << 10;
 
 /// How many keys ahead the counters of a key are asked for, where their number is known.
-const AHEAD: usize = 32;
+const AHEAD: usize = 64;
 
 /// Visits the counters of keys, key by key in their order, in D rows: with the number of rows known to
 /// the compiler, the places of a key stay in registers and none waits for another.
@@ -233,7 +233,7 @@ fn visit<const D: usize, C, B: AsRef<[C]>>(
 fn by_rows<C>(rows: Rows, placing: &Placing, hashes: &[u64]) -> Option<(u32, bool)> {
     let close = rows.counters() * size_of::<C>() <= CLOSE;
     let pays = close || size_of::<C>() == 4;
-    let can = hashes.len() >= DRAWN && *placing == Placing::Drawn && has_vectors();
+    let can = hashes.len() >= NEAR && *placing == Placing::Drawn && has_vectors();
     u32::try_from(rows.row).ok().filter(|_| pays && can).map(|row| (row, close))
 }
 
@@ -259,8 +259,8 @@ fn add_all<C: Counter>(
     if let Some((row, close)) = by_rows {
         let depth = rows.depth;
         return match close {
-            true => vectored(Add::<false, _, _> { counters, row, depth, hashes, weight }),
-            false => vectored(Add::<true, _, _> { counters, row, depth, hashes, weight }),
+            true => vectored(Add::<NEAR, _, _> { counters, row, depth, hashes, weight }),
+            false => vectored(Add::<FAR, _, _> { counters, row, depth, hashes, weight }),
         };
     }
     match (placing, rows.depth) {
@@ -335,8 +335,8 @@ fn estimate_all<C: Counter>(
     if let Some((row, close)) = by_rows::<C>(rows, placing, hashes) {
         let depth = rows.depth;
         return match close {
-            true => vectored(Estimate::<false, _> { counters, row, depth, hashes, estimates }),
-            false => vectored(Estimate::<true, _> { counters, row, depth, hashes, estimates }),
+            true => vectored(Estimate::<NEAR, _> { counters, row, depth, hashes, estimates }),
+            false => vectored(Estimate::<FAR, _> { counters, row, depth, hashes, estimates }),
         };
     }
     match (placing, rows.depth) {
