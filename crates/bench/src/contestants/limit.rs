@@ -9,7 +9,7 @@ use tamis::sizing::Kind;
 use super::{Contestant, RATE, key};
 
 /// How many keys ahead a line is asked for.
-const AHEAD: usize = 32;
+const AHEAD: usize = 128;
 
 type Line = [u64; 8];
 

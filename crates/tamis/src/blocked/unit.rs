@@ -7,8 +7,13 @@ use crate::arch::cpu::Vectored;
 use crate::error::{Error, Result, ShapeFault};
 use crate::sizing::Kind;
 
+/// Cache lines that are asked for and not yet used: the memory answers many requests at once.
+const LINES: usize = 128;
+
 /// How many keys ahead the place of a key is asked for.
-const AHEAD: usize = 32;
+const fn ahead<U: Unit>() -> usize {
+    LINES * 8 / U::WORDS
+}
 
 /// What a key has all its bits in.
 pub(crate) trait Unit: Sized {
@@ -40,9 +45,9 @@ pub(crate) fn units_in<U: Unit>(kind: Kind, words: usize, hashes: u32) -> Result
 /// order, when this many others have come in after it.
 pub(crate) struct Ahead<H> {
     hashes: H,
-    ring: [u64; AHEAD],
+    ring: [u64; LINES],
     /// The units of these.
-    units: [usize; AHEAD],
+    units: [usize; LINES],
     /// The place of the oldest.
     oldest: usize,
     /// How many are on their way.
@@ -52,9 +57,9 @@ pub(crate) struct Ahead<H> {
 impl<H: Iterator<Item = u64>> Ahead<H> {
     #[inline(always)]
     pub(crate) fn new<U: Unit>(mut hashes: H, units: &[U]) -> Self {
-        let (mut ring, mut asked) = ([0; AHEAD], [0; AHEAD]);
+        let (mut ring, mut asked) = ([0; LINES], [0; LINES]);
         let mut waiting = 0;
-        while waiting < AHEAD {
+        while waiting < ahead::<U>() {
             let Some(hash) = hashes.next() else { break };
             (ring[waiting], asked[waiting]) = (hash, ask(hash, units));
             waiting += 1;
@@ -73,7 +78,7 @@ impl<H: Iterator<Item = u64>> Ahead<H> {
             None if self.waiting == 0 => return None,
             None => self.waiting -= 1,
         }
-        self.oldest = (self.oldest + 1) % AHEAD;
+        self.oldest = (self.oldest + 1) % ahead::<U>();
         Some(oldest)
     }
 }
@@ -99,11 +104,11 @@ impl<const K: usize, U: Unit> Vectored for PutAt<'_, K, U> {
 
     #[inline(always)]
     fn run(self) {
-        for &(unit, _) in self.keys.iter().take(AHEAD) {
+        for &(unit, _) in self.keys.iter().take(ahead::<U>()) {
             U::ask(self.units, unit - self.first);
         }
         for (i, &(unit, hash)) in self.keys.iter().enumerate() {
-            let (ahead, _) = self.keys[(i + AHEAD).min(self.keys.len() - 1)];
+            let (ahead, _) = self.keys[(i + ahead::<U>()).min(self.keys.len() - 1)];
             U::ask(self.units, ahead - self.first);
             self.units[unit - self.first].put(&mask::<K>(hash));
         }

@@ -15,7 +15,7 @@ const STEP: u64 = 0xa076_1d64_78bd_642f;
 const TWIST: u64 = 0xe703_7ed1_a0b4_28db;
 
 /// How many words ahead of its use a word is asked for.
-const AHEAD: usize = 32;
+const AHEAD: usize = 128;
 
 /// Keys whose answers are sought together, probe by probe; and those before them, which tell of the others.
 const BATCH: usize = 1024;
