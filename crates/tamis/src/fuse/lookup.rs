@@ -10,7 +10,7 @@ use core::hint::black_box;
 const KEYS: usize = 32;
 
 /// How many keys ahead the slots of a key are asked for, in one that is not.
-const AHEAD: usize = 32;
+const AHEAD: usize = 64;
 
 /// Bytes of a table that lies in the caches, those that cores share included. A core's own look ahead is enough there, and
 /// asking costs more than it gains.
