@@ -46,8 +46,8 @@ Examples:
   tamis build logs/2026 --key user --on yarn --executors 8 -o hdfs:///filters/users.tamis
 
 Distinct keys are counted, so the number of keys need not be known: exactly up to 2^24, beyond \
-that by an estimate with a margin (plain text is then read twice). Reads CSV, TSV, one key per \
-line, NDJSON, access logs and Parquet, plain or as gz, zst, bz2 or xz.")]
+that by an estimate with a margin (files of plain text are then read twice). Reads CSV, TSV, one key \
+per line, NDJSON, access logs and Parquet, plain or as gz, zst, bz2 or xz.")]
 pub struct Build {
     /// Files, globs, folders, or `-` for standard input
     #[arg(required = true)]

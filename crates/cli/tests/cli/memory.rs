@@ -118,7 +118,7 @@ fn the_file_does_not_depend_on_the_memory() {
     }
 }
 
-/// Keys that are estimated wait on disk, as hashes, if rows are packed; other rows are read once more.
+/// Keys that are estimated wait on disk, as hashes, if rows are packed or come once; other rows are read once more.
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "slow: reads 24 million lines in many ways"]
@@ -139,7 +139,13 @@ fn the_file_of_packed_rows_is_that_of_plain_ones_also_where_keys_are_estimated()
         for memory in ["20MB", "200MB", "1GB"] {
             assert!(build("t.csv.gz", "b.tamis", memory) == plain, "{way} {memory}");
         }
+        let piped = format!("cat t.csv | $TAMIS build - --key k {way} -q -o b.tamis");
+        folder.shell(&piped).succeeded(&piped);
+        assert!(folder.read("b.tamis") == plain, "{piped}");
     }
+    // The count ends soon, and not with the pipe.
+    let endless = "(cat t.csv; while cat t.csv; do :; done) | (ulimit -f 40000; exec $TAMIS build - --key k -o b.tamis)";
+    folder.shell(endless).refused(endless, 1, &["temporary file", "TMPDIR"]);
 }
 
 /// Of three million keys, some are at hand at a time; or all are, on two threads.
