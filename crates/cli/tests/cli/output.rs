@@ -129,7 +129,7 @@ fn on_a_full_disk_the_old_output_stays_and_no_temporary_file_is_left() {
 fn standard_input_that_cannot_be_kept_is_blamed_on_the_disk() {
     let folder = folder();
     for packed in ["cat", "gzip -c"] {
-        // Of other kinds hashes are kept, and no rows.
+        // By other hashes, of counted keys, no rows are kept.
         let build = "build - --key tconst --hash murmur3 -o x.tamis";
         let line = format!("{packed} ratings.tsv | (ulimit -f 1; exec $TAMIS {build})");
         folder.shell(&line).refused(&line, 1, &["temporary file", "TMPDIR"]);

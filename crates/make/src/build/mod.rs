@@ -338,7 +338,8 @@ pub(crate) fn make(
     Ok(built)
 }
 
-/// The parameters, and what was counted for them; the input can be read again afterwards.
+/// The parameters, and what was counted for them. The input can be read again afterwards, or the hashes of its keys are in
+/// what was counted.
 fn first_pass(
     job: &Job,
     rules: KeyRules<'_>,
@@ -350,8 +351,8 @@ fn first_pass(
     let names_only = matches!(job.sketches.need(), Need::Names(_));
     let of_keys = matches!(job.sketches.of_hashes(), Some(OfHashes::Bits(_))) && !names_only;
     let afterwards = match of_keys {
-        true if sources.come_once() => Afterwards::Yes, // what is kept of rows is less than the rows
         true if sources.are_dear() => Afterwards::IfThereIsRoom,
+        true if sources.come_once() => Afterwards::Yes, // in place of the rows, which are mostly longer
         _ => Afterwards::No,
     };
     if afterwards != Afterwards::Yes {

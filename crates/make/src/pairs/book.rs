@@ -119,9 +119,13 @@ impl<'c> Book<'c> {
         self.control.stop();
     }
 
-    /// What came of giving rows to the logs: first of all, what failed here.
+    /// What came of giving rows to the logs: first of all, what failed here. That something else ended the job is told only
+    /// where nothing else is.
     pub(crate) fn given<T>(&self, rows: Result<T>) -> Result<T> {
-        lock(&self.failed).take().map_or(rows, Err)
+        match (lock(&self.failed).take(), rows) {
+            (Some(Error::Interrupted), Err(error)) | (Some(error), _) => Err(error),
+            (None, rows) => rows,
+        }
     }
 
     /// Takes a log that is full, and leaves it empty.

@@ -12,6 +12,7 @@ const LINES: usize = 128;
 
 /// How many keys ahead the place of a key is asked for.
 const fn ahead<U: Unit>() -> usize {
+    const { assert!(U::WORDS >= 8, "a ring has room for as many keys as lines") };
     LINES * 8 / U::WORDS
 }
 

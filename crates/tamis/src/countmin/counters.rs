@@ -233,7 +233,7 @@ fn visit<const D: usize, C, B: AsRef<[C]>>(
 fn by_rows<C>(rows: Rows, placing: &Placing, hashes: &[u64]) -> Option<(u32, bool)> {
     let close = rows.counters() * size_of::<C>() <= CLOSE;
     let pays = close || size_of::<C>() == 4;
-    let can = hashes.len() >= NEAR && *placing == Placing::Drawn && has_vectors();
+    let can = hashes.len() >= if close { NEAR } else { FAR } && *placing == Placing::Drawn && has_vectors();
     u32::try_from(rows.row).ok().filter(|_| pays && can).map(|row| (row, close))
 }
 
