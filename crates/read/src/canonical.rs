@@ -46,11 +46,12 @@ impl IntegerText {
     pub fn of(&mut self, value: i64) -> &[u8] {
         const EIGHT: u64 = 100_000_000;
         self.len = 0;
-        match (value as u64 / EIGHT, value as u64 % EIGHT) {
-            (0, low) => self.push(low, true),
-            (high, low) if high < EIGHT => {
-                self.push(high, true);
-                self.push(low, false);
+        const SIXTEEN: u64 = EIGHT * EIGHT;
+        match value as u64 {
+            short @ ..EIGHT => self.push(short, true),
+            long @ ..SIXTEEN => {
+                self.push(long / EIGHT, true);
+                self.push(long % EIGHT, false);
             }
             _ => self.push_any(value),
         }

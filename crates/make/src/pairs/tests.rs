@@ -228,3 +228,21 @@ fn of_many_hashes_each_is_left_once() {
         assert_eq!(hashes.into_iter().collect::<BTreeSet<_>>(), expected);
     }
 }
+
+/// What stood in the memory of one set is not in the next.
+#[test]
+fn the_memory_of_few_hashes_is_used_again() {
+    let counted = |from: u64, many: u64| {
+        let hashes: Vec<u64> = (from..from + many).map(hash).collect();
+        let (pairs, keys) = Pairs::of_few(&hashes, &Control::default()).unwrap();
+        let expected: BTreeSet<(u32, u64)> = hashes.iter().map(|&hash| (0, hash)).collect();
+        assert!(keys == many && all(&pairs).into_iter().collect::<BTreeSet<_>>() == expected);
+        pairs
+    };
+    for many in [100_000, 90_000, 100, 0, 120_000, 200_000, 1] {
+        let (one, other) = (counted(7, many), counted(many, many));
+        drop(other);
+        counted(many / 2, many);
+        drop(one);
+    }
+}

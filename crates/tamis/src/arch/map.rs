@@ -81,6 +81,16 @@ impl Words {
         Words::new(len).map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))
     }
 
+    /// The same memory for this many words, whatever stands in it; none where it has no room for them.
+    pub fn reused(self, len: usize) -> Option<Words> {
+        let room = match &self.memory {
+            Memory::Heap(words) => words.len(),
+            #[cfg(feature = "std")]
+            Memory::Mapped(map) => map.len() / 8,
+        };
+        (len <= room).then_some(Words { len, ..self })
+    }
+
     /// A copy of these words, or [`Error::Memory`].
     pub fn copy_of(words: &[u64]) -> Result<Words> {
         let mut copy = Words::new(words.len())?;
@@ -185,7 +195,7 @@ impl Deref for Words {
     #[inline]
     fn deref(&self) -> &[u64] {
         match &self.memory {
-            Memory::Heap(words) => words,
+            Memory::Heap(words) => &words[..self.len],
             #[cfg(feature = "std")]
             Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.len],
         }
@@ -196,7 +206,7 @@ impl DerefMut for Words {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u64] {
         match &mut self.memory {
-            Memory::Heap(words) => words,
+            Memory::Heap(words) => &mut words[..self.len],
             #[cfg(feature = "std")]
             Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.len],
         }
@@ -230,6 +240,20 @@ mod tests {
                 assert_eq!(words[len - 1], 7);
             }
             assert_eq!(words.clone(), words);
+        }
+    }
+
+    #[test]
+    fn an_array_is_used_again_for_as_many_words_as_it_has_room_for() {
+        for len in [1, 1000, MAPPED / 8, HUGE / 8] {
+            let mut words = Words::new(len).unwrap();
+            words.fill(7);
+            let fewer = words.reused(len / 2).unwrap();
+            assert!(fewer.len() == len / 2 && fewer.iter().all(|&word| word == 7));
+            assert_eq!(Words::copy_of(&fewer).unwrap(), fewer);
+            let all = fewer.reused(len).unwrap();
+            assert!(all.len() == len && all.iter().all(|&word| word == 7));
+            assert!(all.reused(len + HUGE).is_none());
         }
     }
 
