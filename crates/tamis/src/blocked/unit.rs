@@ -10,6 +10,13 @@ use crate::sizing::Kind;
 /// Cache lines that are asked for and not yet used: the memory answers many requests at once.
 const LINES: usize = 128;
 
+/// Keys for which a ring is not worth it: a processor looks as far ahead by itself.
+const FEW: usize = 8;
+
+fn are_few(hashes: &impl Iterator<Item = u64>) -> bool {
+    hashes.size_hint().1.is_some_and(|most| most <= FEW)
+}
+
 /// How many keys ahead the place of a key is asked for.
 const fn ahead<U: Unit>() -> usize {
     const { assert!(U::WORDS >= 8, "a ring has room for as many keys as lines") };
@@ -127,6 +134,10 @@ impl<const K: usize, U: Unit, H: Iterator<Item = u64>> Vectored for Insert<'_, K
 
     #[inline(always)]
     fn run(self) {
+        if are_few(&self.hashes) {
+            let units = self.units.len() as u64;
+            return self.hashes.for_each(|hash| self.units[line_of(hash, units)].put(&mask::<K>(hash)));
+        }
         let mut ahead = Ahead::new(self.hashes, self.units);
         while let Some((hash, unit)) = ahead.next(self.units) {
             self.units[unit].put(&mask::<K>(hash));
@@ -147,6 +158,11 @@ impl<const K: usize, U: Unit, H: Iterator<Item = u64>, A: Answers> Vectored for 
     #[inline(always)]
     fn run(self) -> A {
         let Contains { units, hashes, mut answers } = self;
+        if are_few(&hashes) {
+            let found = |hash| units[line_of(hash, units.len() as u64)].covers(&mask::<K>(hash));
+            hashes.for_each(|hash| answers.take(found(hash)));
+            return answers;
+        }
         let mut ahead = Ahead::new(hashes, units);
         while let Some((hash, unit)) = ahead.next(units) {
             answers.take(units[unit].covers(&mask::<K>(hash)));

@@ -564,7 +564,7 @@ fn set_all(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
 fn set_ahead(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
     let Some(&first) = hashes.first() else { return };
     // What was asked for and is not yet set. To begin with, any position of a key will do.
-    let mut ring = [position(first, 0, bits); AHEAD];
+    let ring = &mut [position(first, 0, bits); AHEAD][..hashes.len().min(AHEAD)];
     for keys in hashes.chunks(AHEAD) {
         for number in 0..count {
             for (slot, &hash) in ring.iter_mut().zip(keys) {
@@ -574,7 +574,7 @@ fn set_ahead(words: &mut [u64], hashes: &[u64], bits: u64, count: u32) {
             }
         }
     }
-    for at in ring {
+    for at in &*ring {
         words[(at / 64) as usize] |= 1 << (at % 64);
     }
 }

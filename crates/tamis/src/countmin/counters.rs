@@ -188,6 +188,9 @@ impl<'h> Batches<'h> {
 /// gains.
 const CLOSE: usize = 512 << 10;
 
+/// Keys for which a ring is not worth it: a processor looks as far ahead by itself.
+const FEW: usize = 4;
+
 /// How many keys ahead the counters of a key are asked for, where their number is known.
 const AHEAD: usize = 64;
 
@@ -203,7 +206,7 @@ fn visit<const D: usize, C, B: AsRef<[C]>>(
     let draw = |hash| -> [u64; D] {
         core::array::from_fn(|number| number as u64 * row + position(hash, number as u32, row))
     };
-    if size_of_val(counters.as_ref()) <= CLOSE {
+    if size_of_val(counters.as_ref()) <= CLOSE || hashes.len() <= FEW {
         for (key, &hash) in hashes.iter().enumerate() {
             visit(counters, key, &draw(hash));
         }
