@@ -350,10 +350,12 @@ fn first_pass(
     let begun = Instant::now();
     let names_only = matches!(job.sketches.need(), Need::Names(_));
     let of_keys = matches!(job.sketches.of_hashes(), Some(OfHashes::Bits(_))) && !names_only;
-    let afterwards = match of_keys {
-        true if sources.are_dear() => Afterwards::IfThereIsRoom,
-        true if sources.come_once() => Afterwards::Yes, // in place of the rows, which are mostly longer
-        _ => Afterwards::No,
+    let afterwards = if of_keys && sources.are_dear() {
+        Afterwards::IfThereIsRoom
+    } else if of_keys && sources.come_once() {
+        Afterwards::Yes // in place of the rows, which are mostly longer
+    } else {
+        Afterwards::No
     };
     if afterwards != Afterwards::Yes {
         sources.keep(); // a second pass may be needed

@@ -10,7 +10,8 @@
 //! keys alone, never on the memory, on the threads or on the order of rows. A filter that is sized by it has the
 //! same bytes on every machine.
 //!
-//! `book` has the logs and what becomes of them, `record` is what is kept of a key, `block` has records in heaps,
+//! `book` has the logs and what becomes of them, `record` is what is kept of a key, `block` has records in heaps (in
+//! memory that `reused` keeps where they are few),
 //! `once` finds those that are equal; `runs` are on disk, `ranges` goes through them, `kept` through all;
 //! `estimate` has the estimators.
 
@@ -21,6 +22,7 @@ mod kept;
 mod once;
 mod ranges;
 mod record;
+mod reused;
 mod runs;
 mod spool;
 #[cfg(test)]

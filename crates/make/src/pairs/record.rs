@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::DerefMut;
 
-use tamis::memory::{Words, roomy};
+use tamis::memory::roomy;
 
+use super::reused::Reused;
 use crate::order::Hashed;
 
 /// A hash, alone or with a group. The order is that of the hashes.
@@ -64,45 +64,7 @@ impl Record for u64 {
     /// # Panics
     /// Where there is no memory, as with any collection.
     fn room(records: &[u64]) -> Reused {
-        let new = || Words::new(records.len()).unwrap_or_else(|error| panic!("{error}"));
-        Reused(spare().take().and_then(|words| words.reused(records.len())).unwrap_or_else(new))
-    }
-}
-
-/// Words that were in use, and will be again: who makes many small filters one after the other would have the system clear
-/// as much memory for each, which takes as long as all else.
-#[derive(Debug)]
-pub(crate) struct Reused(Words);
-
-/// What nobody uses just now.
-static SPARE: Mutex<Option<Words>> = Mutex::new(None);
-
-/// More words than this are given back to the system: a mebibyte.
-const SPARED: usize = 1 << 17;
-
-fn spare() -> MutexGuard<'static, Option<Words>> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for Reused {
-    fn drop(&mut self) {
-        if (1..=SPARED).contains(&self.0.len()) {
-            *spare() = Some(std::mem::take(&mut self.0));
-        }
-    }
-}
-
-impl Deref for Reused {
-    type Target = [u64];
-
-    fn deref(&self) -> &[u64] {
-        &self.0
-    }
-}
-
-impl DerefMut for Reused {
-    fn deref_mut(&mut self) -> &mut [u64] {
-        &mut self.0
+        Reused::new(records.len()).unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
